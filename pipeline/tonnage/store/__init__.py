@@ -1,0 +1,1 @@
+"""What lies on disk: files written whole, receipts, documents, columns, the paths of a run. Knows only files."""

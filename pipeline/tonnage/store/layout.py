@@ -1,0 +1,32 @@
+"""Where everything lies within a run. Paths are relative to the run's root, with forward slashes."""
+
+from __future__ import annotations
+
+
+def shard_name(shard: int) -> str:
+    return f"{shard:05d}"
+
+
+def documents_path(source: str, shard: int) -> str:
+    return f"documents/{source}/{shard_name(shard)}.parquet"
+
+
+def rejects_path(source: str, shard: int) -> str:
+    return f"rejects/{source}/{shard_name(shard)}.parquet"
+
+
+def columns_path(step: str, key: str, source: str, shard: int) -> str:
+    """Columns of one step, row-aligned with the documents shard of the same name."""
+    return f"columns/{step}-{key}/{source}/{shard_name(shard)}.parquet"
+
+
+def selection_path(key: str, source: str, shard: int) -> str:
+    return f"selection-{key}/{source}/{shard_name(shard)}.parquet"
+
+
+def tokens_path(key: str, cell: str, shard: int) -> str:
+    return f"tokens-{key}/{cell}/{shard_name(shard)}.tokens"
+
+
+def token_documents_path(key: str, cell: str, shard: int) -> str:
+    return f"tokens-{key}/{cell}/{shard_name(shard)}.docs.parquet"

@@ -17,15 +17,16 @@ from tonnage.store.arrow_text import as_column
 from tonnage.store.files import join, open_input, writing
 
 ROW_GROUP_BYTES = 32 << 20
+ROW_GROUP_ROWS = 1 << 17
 COMPRESSION = "zstd"
 COMPRESSION_LEVEL = 1
 
 
 class ParquetWriter:
-    """Writes batches of one schema; a row group ends once its text passes `row_group_bytes`.
+    """Writes batches of one schema; a row group ends once its text passes `row_group_bytes`, or at ROW_GROUP_ROWS rows.
 
-    `text_column` names the column whose bytes are counted; without one, a row group is what `write` is given.
-    Bytes of the result depend on the rows alone, not on how they were batched: rows are regrouped by their text.
+    `text_column` names the column whose bytes are counted; without one, only rows count.
+    Bytes of the result depend on the rows alone, not on how they were batched: rows are regrouped here.
     """
 
     def __init__(
@@ -39,31 +40,43 @@ class ParquetWriter:
         self._row_group_bytes = row_group_bytes
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
+        self._pending_rows = 0
         self.rows = 0
         self.text_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
         if self._text_column is None:
-            self._pending.append(batch)
+            self._write_numbers(batch)
             return
         lengths = pc.binary_length(batch.column(self._text_column)).to_numpy(zero_copy_only=False)
         start = 0
         for row, length in enumerate(lengths.tolist()):
             self._pending_bytes += length
+            self._pending_rows += 1
             self.text_bytes += length
-            if self._pending_bytes >= self._row_group_bytes:
+            if self._pending_bytes >= self._row_group_bytes or self._pending_rows == ROW_GROUP_ROWS:
                 self._pending.append(batch.slice(start, row + 1 - start))
                 self._flush()
                 start = row + 1
         if start < batch.num_rows:
             self._pending.append(batch.slice(start))
 
+    def _write_numbers(self, batch: pa.RecordBatch) -> None:
+        start = 0
+        while start < batch.num_rows:
+            taken = min(ROW_GROUP_ROWS - self._pending_rows, batch.num_rows - start)
+            self._pending.append(batch.slice(start, taken))
+            self._pending_rows += taken
+            start += taken
+            if self._pending_rows == ROW_GROUP_ROWS:
+                self._flush()
+
     def _flush(self) -> None:
         if self._pending:
-            table = pa.Table.from_batches(self._pending, self._schema)
+            table = pa.Table.from_batches(self._pending, self._schema).combine_chunks()
             self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        self._pending, self._pending_bytes = [], 0
+        self._pending, self._pending_bytes, self._pending_rows = [], 0, 0
 
     def close(self) -> None:
         self._flush()

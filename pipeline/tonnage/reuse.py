@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ def why_due(root: str, step: Step, fault: str, *, started: bool = False) -> str:
     before = _latest_manifest(root, step)
     if before is None:
         return "never run"
-    changes = changed(before["material"], step.material)
+    changes = changed(before["material"], json.loads(json.dumps(step.material)))
     return f"changed: {'; '.join(changes[:3])}{' ...' if len(changes) > 3 else ''}" if changes else fault
 
 
@@ -148,14 +149,9 @@ def changed(before: Any, now: Any, path: str = "") -> list[str]:
             for key in sorted({*before, *now})
             for line in changed(before.get(key), now.get(key), f"{path}.{key}" if path else str(key))
         ]
-    if isinstance(before, list) and isinstance(now, (list, tuple)) and len(before) == len(now):
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [line for i, (a, b) in enumerate(zip(before, now, strict=True)) for line in changed(a, b, f"{path}.{i}")]
-    before, now = _plain(before), _plain(now)
     return [] if before == now else [f"{path} {_short(before)} -> {_short(now)}"]
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _short(value: Any) -> str:

@@ -20,6 +20,11 @@ def columns_path(step: str, key: str, source: str, shard: int) -> str:
     return f"columns/{step}-{key}/{source}/{shard_name(shard)}.parquet"
 
 
+def encoded_path(key: str, source: str, shard: int) -> str:
+    """The token ids of a documents shard, beside the columns that count them."""
+    return f"columns/encoded-{key}/{source}/{shard_name(shard)}.tokens"
+
+
 def selection_path(key: str, source: str, shard: int) -> str:
     return f"selection-{key}/{source}/{shard_name(shard)}.parquet"
 
@@ -30,3 +35,8 @@ def tokens_path(key: str, cell: str, shard: int) -> str:
 
 def token_documents_path(key: str, cell: str, shard: int) -> str:
     return f"tokens-{key}/{cell}/{shard_name(shard)}.docs.parquet"
+
+
+def model_path(step: str, key: str, name: str) -> str:
+    """A trained model or tokenizer of the run."""
+    return f"models/{step}-{key}/{name}"

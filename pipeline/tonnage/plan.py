@@ -19,10 +19,12 @@ import xxhash
 from tonnage.annotate.heuristics import HEURISTICS_VERSION
 from tonnage.dedup.exact import EXACT_VERSION
 from tonnage.errors import TonnageError, UsageError
+from tonnage.export import EXPORT_VERSION
 from tonnage.mixture import MIXTURE_VERSION
 from tonnage.quality.score import QUALITY_VERSION
 from tonnage.recipe import Recipe
 from tonnage.recipe.presets import rules_of
+from tonnage.recipe.schema import Export
 from tonnage.select import BUILT_IN, SELECT_VERSION, Rule
 from tonnage.sources import SOURCES_VERSION
 from tonnage.sources.code_flags import CODE_FLAGS_VERSION
@@ -31,22 +33,10 @@ from tonnage.sources.spec import SourceSpec, spec_of
 from tonnage.store.files import hash_file
 from tonnage.tokenize.writer import TOKENS_VERSION
 
-DOCUMENTS, HEURISTICS, CODE_FLAGS, QUALITY_MODEL, TOKENIZER = (
-    "documents",
-    "heuristics",
-    "code-flags",
-    "quality-model",
-    "tokenizer",
-)
-QUALITY, ENCODED, RULES, EXACT, SELECTION, TOKENS, MIXTURE = (
-    "quality",
-    "encoded",
-    "rules",
-    "exact",
-    "selection",
-    "tokens",
-    "mixture",
-)
+DOCUMENTS, HEURISTICS, CODE_FLAGS = "documents", "heuristics", "code-flags"
+QUALITY_MODEL, TOKENIZER = "quality-model", "tokenizer"
+QUALITY, ENCODED, RULES, EXACT, BUCKETS = "quality", "encoded", "rules", "exact", "buckets"
+SELECTION, TOKENS, MIXTURE, EXPORT = "selection", "tokens", "mixture", "export"
 TOKEN_SHARD_TOKENS = 1 << 28  # tokens after which a cell's next shard begins: 0.5 or 1 GiB
 
 
@@ -220,7 +210,15 @@ def _plan_decisions(
     }
     quality = recipe.annotate.quality
     if quality is not None:
-        selecting["quality"] = [steps[QUALITY].key, quality.buckets, quality.edges]
+        bucketing = {
+            "version": QUALITY_VERSION,
+            "survivors": [steps[RULES].key, selecting["exact"], order],
+            "quality": steps[QUALITY].key,
+            "buckets": quality.buckets,
+            "edges": quality.edges,
+        }
+        steps[BUCKETS] = make_step(BUCKETS, bucketing)
+        selecting["buckets"] = steps[BUCKETS].key
     steps[SELECTION] = make_step(SELECTION, selecting)
     tokenizer = recipe.tokenizer
     if tokenizer is not None:
@@ -251,3 +249,15 @@ def _file_hash(path: str, expected: str | None, key: str) -> str:
     if expected is not None and found != expected:
         raise UsageError(f"{key}: {path} has xxh3 {found}, the recipe asks for {expected}; mend the file or the hash")
     return found
+
+
+def export_step(plan: Plan, wanted: Export) -> Step:
+    """The step of one export that the recipe asks for."""
+    mixture = plan.steps[MIXTURE].key if MIXTURE in plan.steps else None
+    material = {
+        "version": EXPORT_VERSION,
+        "tokens": plan.steps[TOKENS].key,
+        "mixture": mixture,
+        "export": wanted.model_dump(),
+    }
+    return make_step(f"{EXPORT}-{wanted.format}", material)

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION, Shard
-from tonnage.quality.buckets import bucket_of
+from tonnage.quality.buckets import Histogram, bucket_of, histogram
 from tonnage.select import EXACT_DUPLICATE, Rule, apply_rules, cell_names, columns_needed
 from tonnage.sources.code_flags import CODE_SCHEMA
 from tonnage.steps.scan import ENCODED_SCHEMA, QUALITY_SCHEMA
@@ -181,18 +181,10 @@ def scores_of(place: ShardColumns) -> np.ndarray:
     return np.asarray(table.column("quality_score").to_numpy())
 
 
-@dataclass(frozen=True)
-class SurvivorScores:
-    """Scores and UTF-8 bytes of the survivors of one shard."""
-
-    scores: np.ndarray  # float32
-    bytes: np.ndarray  # int64
-
-
-def survivor_scores(place: ShardColumns) -> SurvivorScores:
-    """What the bucket edges are computed from."""
+def survivor_histogram(place: ShardColumns) -> Histogram:
+    """UTF-8 bytes of the survivors of one shard by score: what the bucket edges are computed from."""
     alive = np.equal(reasons_of(place), None)
-    return SurvivorScores(scores_of(place)[alive], measures(place)[0][alive])
+    return histogram(scores_of(place)[alive], measures(place)[0][alive])
 
 
 def select(task: SelectTask) -> Receipt:

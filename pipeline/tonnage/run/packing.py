@@ -1,0 +1,156 @@
+"""Tokens, mixture and exports of a run, from a finished selection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from tonnage.errors import WorkFailed
+from tonnage.export import EXPORTS, ExportInput
+from tonnage.mixture import MixturePlan, plan_mixture
+from tonnage.plan import ENCODED, EXPORT, MIXTURE, SELECTION, TOKEN_SHARD_TOKENS, TOKENS, Plan, export_step
+from tonnage.reuse import WHOLE_TASK, state_of_whole
+from tonnage.run.context import Context, run_tasks
+from tonnage.run.models import policy_of, tokenizer_path
+from tonnage.run.request import mixture_request
+from tonnage.steps import pack
+from tonnage.store.files import file_fact, join, write_bytes
+from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
+from tonnage.tokenize.policy import TokenPolicy
+from tonnage.tokenize.writer import write_manifest as write_tokens_manifest
+
+MIXTURE_FILE = "mixture.json"
+
+
+def pack_tokens(context: Context, selection: Mapping[str, Sequence[Receipt]]) -> list[Receipt]:
+    """Token shards of every cell, those done before kept; their receipts by cell, then shard.
+
+    Raises WorkFailed when documents or tokens packed differ from those selected.
+    """
+    step = context.plan.steps[TOKENS]
+    state = state_of_whole(context.root, step)
+    policy = policy_of(context.root, context.plan)
+    if state.finished:
+        return [state.receipts[task] for task in sorted(state.receipts)]
+    tasks = _pack_tasks(context, selection, policy)
+    receipts: dict[str, Receipt] = {}
+    due = []
+    for task in tasks:
+        receipt = find_receipt(context.root, step.name, step.key, task.name)
+        if receipt is None:
+            due.append(task)
+        else:
+            receipts[task.name] = receipt
+    for receipt in run_tasks(context, TOKENS, pack.pack, due, lambda task: task.name):
+        receipts[receipt.task] = receipt
+    ordered = [receipts[task.name] for task in tasks]
+    _check_packed(selection, ordered, policy)
+    cells: dict[str, list[dict[str, int]]] = {}
+    for receipt in ordered:
+        counts = receipt.counts
+        shard = {"shard": counts["shard"], "documents": counts["documents"], "tokens": counts["tokens"]}
+        cells.setdefault(counts["cell"], []).append(shard)
+    write_tokens_manifest(context.root, step.key, policy, cells)
+    write_manifest(context.root, step.name, step.key, step.material, ordered)
+    return ordered
+
+
+def _pack_tasks(
+    context: Context, selection: Mapping[str, Sequence[Receipt]], policy: TokenPolicy
+) -> list[pack.PackTask]:
+    by_cell: dict[str, dict[str, int]] = {}
+    for receipts in selection.values():
+        for receipt in receipts:
+            for cell, counts in receipt.counts["cells"].items():
+                by_cell.setdefault(cell, {})[receipt.task] = counts["tokens"]
+    return [
+        pack.PackTask(
+            root=context.root,
+            key=context.key(TOKENS),
+            selection_key=context.key(SELECTION),
+            encoded_key=context.key(ENCODED),
+            cell=cell,
+            shard=number,
+            shards=group,
+            policy=policy,
+            tokenizer=tokenizer_path(context.plan),
+        )
+        for cell in sorted(by_cell)
+        for number, group in enumerate(pack.group_shards(context.plan.shards, by_cell[cell], TOKEN_SHARD_TOKENS))
+    ]
+
+
+def _check_packed(
+    selection: Mapping[str, Sequence[Receipt]], packed: Sequence[Receipt], policy: TokenPolicy
+) -> None:
+    """The balance law between selection and token shards, cell by cell."""
+    documents: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    added = (policy.bos_id is not None) + (policy.eos_id is not None)
+    for receipts in selection.values():
+        for receipt in receipts:
+            for cell, counts in receipt.counts["cells"].items():
+                documents[cell] += counts["documents"]
+                tokens[cell] += counts["tokens"] + added * counts["documents"]
+    for receipt in packed:
+        documents[receipt.counts["cell"]] -= receipt.counts["documents"]
+        tokens[receipt.counts["cell"]] -= receipt.counts["tokens"]
+    for cell in sorted(documents):
+        if documents[cell] or tokens[cell]:
+            raise WorkFailed(
+                f"cell {cell} does not balance: {documents[cell]:+,} documents and {tokens[cell]:+,} tokens selected but "
+                f"not packed; nothing after this can be trusted, please report it"
+            )
+
+
+def cell_tokens(packed: Sequence[Receipt]) -> dict[str, int]:
+    """Tokens of each cell, BOS and EOS included."""
+    result: dict[str, int] = {}
+    for receipt in packed:
+        result[receipt.counts["cell"]] = result.get(receipt.counts["cell"], 0) + receipt.counts["tokens"]
+    return result
+
+
+def plan_phases(context: Context, packed: Sequence[Receipt]) -> MixturePlan:
+    """The mixture over the cells as packed, written to mixture.json.
+
+    Raises UsageError when a weight, budget or epoch cap cannot be met.
+    """
+    step = context.plan.steps[MIXTURE]
+    mixture = plan_mixture(mixture_request(context.plan.recipe), cell_tokens(packed))
+    if find_receipt(context.root, step.name, step.key, WHOLE_TASK) is not None:
+        return mixture
+    content = orjson.dumps(mixture.to_dict(), option=orjson.OPT_INDENT_2) + b"\n"
+    write_bytes(join(context.root, MIXTURE_FILE), content)
+    fact = file_fact(context.root, MIXTURE_FILE, 0)
+    receipt = write_receipt(context.root, Receipt(step.name, step.key, WHOLE_TASK, (fact,)))
+    write_manifest(context.root, step.name, step.key, step.material, [receipt])
+    return mixture
+
+
+def export_input(root: str, plan: Plan) -> ExportInput:
+    """What an exporter reads of a run."""
+    mixture = join(root, MIXTURE_FILE) if MIXTURE in plan.steps else None
+    return ExportInput(root=root, tokens_key=plan.steps[TOKENS].key, tokenizer=tokenizer_path(plan), mixture=mixture)
+
+
+def export_all(context: Context) -> list[str]:
+    """The exports that the recipe asks for, each under exports/FORMAT; their folders."""
+    folders = []
+    for wanted in context.plan.recipe.export:
+        step = export_step(context.plan, wanted)
+        folder = f"{EXPORT}s/{wanted.format}"
+        folders.append(folder)
+        if find_receipt(context.root, step.name, step.key, WHOLE_TASK) is not None:
+            continue
+        context.progress.start(f"{EXPORT} {wanted.format}", tasks=1)
+        options = {"text": wanted.text} if wanted.format == "parquet" else {}
+        report = EXPORTS[wanted.format](export_input(context.root, context.plan), join(context.root, folder), **options)
+        context.progress.advance(tasks=1)
+        context.progress.finish()
+        facts = tuple(file_fact(context.root, f"{folder}/{path}", 0) for path in report.files)
+        receipt = write_receipt(context.root, Receipt(step.name, step.key, WHOLE_TASK, facts))
+        write_manifest(context.root, step.name, step.key, step.material, [receipt])
+    return folders

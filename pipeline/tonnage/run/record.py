@@ -1,0 +1,145 @@
+"""run.json: the record of a run that every later look starts from.
+
+It holds the resolved recipe, versions, step keys with seconds, the funnel and the cells. All counts come from receipts;
+`verify` recomputes them from the columns.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+import orjson
+
+from tonnage import __version__
+from tonnage import funnel as funnels
+from tonnage.errors import UsageError
+from tonnage.funnel import Amount, SourceFunnel
+from tonnage.plan import Plan
+from tonnage.store.files import exists, join, read_bytes, write_bytes
+from tonnage.store.receipts import read_manifest
+
+RUN_FILE = "run.json"
+LIBRARIES = ("numpy", "numba", "pyarrow", "polars", "gigatoken", "tokenizers", "fasttext-wheel", "resiliparse", "magika")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a run so far; None for stages that were not reached or not asked for."""
+
+    plan: Plan
+    funnel: Mapping[str, SourceFunnel] | None = None
+    edges: Sequence[float] | None = None
+    cell_tokens: Mapping[str, int] | None = None
+    cell_documents: Mapping[str, int] | None = None
+    dtype: str | None = None
+    damaged: Mapping[str, int] | None = None
+    exports: Sequence[str] = ()
+
+
+def stats_of(funnel: SourceFunnel) -> dict[str, Any]:
+    """One source in the shape of `stats --json`; `dropped` counts documents."""
+    return {
+        "read": funnel.read,
+        "rejected": funnel.rejected,
+        "documents": funnel.documents.documents,
+        "dropped": {rule: amount.documents for rule, amount in funnel.dropped.items()},
+        "kept": funnel.kept.documents,
+        "tokens": funnel.kept.tokens,
+        "bytes": funnel.kept.bytes,
+    }
+
+
+def to_dict(root: str, record: Record) -> dict[str, Any]:
+    """The content of run.json."""
+    plan = record.plan
+    result: dict[str, Any] = {
+        "tonnage": __version__,
+        "name": plan.recipe.name,
+        "recipe": plan.recipe.model_dump(mode="json"),
+        "environment": {
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "libraries": {name: version(name) for name in LIBRARIES},
+        },
+        "sources": [
+            {
+                "name": source.spec.name,
+                "kind": source.kind,
+                "language": source.spec.language,
+                "files": len(source.files),
+                "raw_bytes": sum(file.bytes for file in source.files),
+                "shards": len(source.shards),
+                "documents_key": source.step.key,
+            }
+            for source in plan.sources
+        ],
+        "steps": {name: {"key": step.key, "seconds": _seconds(root, name, step.key)} for name, step in plan.steps.items()},
+        "rules": [asdict(rule) for rule in plan.rules],
+        "edges": list(record.edges) if record.edges is not None else None,
+        "dtype": record.dtype,
+        "exports": list(record.exports),
+    }
+    if record.funnel is not None:
+        result["funnel"] = {name: asdict(funnel) for name, funnel in record.funnel.items()}
+        result["stats"] = stats(record)
+    return result
+
+
+def _seconds(root: str, step: str, key: str) -> float | None:
+    manifest = read_manifest(root, step, key)
+    return None if manifest is None else round(sum(task["seconds"] for task in manifest["tasks"]), 3)
+
+
+def stats(record: Record) -> dict[str, Any]:
+    """The content of `stats --json`: sources, cells, total."""
+    assert record.funnel is not None
+    whole = funnels.total(record.funnel)
+    cells = {cell: {"documents": amount.documents, "tokens": amount.tokens} for cell, amount in whole.cells.items()}
+    if record.cell_tokens is not None:
+        for cell, tokens in record.cell_tokens.items():
+            cells[cell]["tokens"] = tokens
+    return {
+        "sources": {name: stats_of(funnel) for name, funnel in record.funnel.items()},
+        "cells": cells,
+        "total": stats_of(whole),
+    }
+
+
+def write_record(root: str, record: Record) -> None:
+    """run.json of the run at `root`."""
+    write_bytes(join(root, RUN_FILE), orjson.dumps(to_dict(root, record), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def read_record(root: str) -> dict[str, Any]:
+    """run.json as it stands. Raises UsageError when `root` holds no run, or one that never reached its selection."""
+    url = join(root, RUN_FILE)
+    if not exists(url):
+        raise UsageError(f"{root} holds no run (there is no {RUN_FILE} in it); give the folder that `tonnage run` made")
+    try:
+        return dict(orjson.loads(read_bytes(url)))
+    except orjson.JSONDecodeError as fault:
+        raise UsageError(f"{url} is damaged ({fault}); give the same `tonnage run` command again") from fault
+
+
+def funnel_of(content: Mapping[str, Any]) -> dict[str, SourceFunnel]:
+    """The funnel as run.json holds it. Raises UsageError when the run stopped before its selection."""
+    if "funnel" not in content:
+        raise UsageError("this run stopped before its selection; give the same `tonnage run` command again to go on")
+    return {
+        name: SourceFunnel(
+            read=entry["read"],
+            rejected=entry["rejected"],
+            not_text=entry["not_text"],
+            documents=Amount.of(entry["documents"]),
+            dropped={rule: Amount.of(counts) for rule, counts in entry["dropped"].items()},
+            kept=Amount.of(entry["kept"]),
+            cells={cell: Amount.of(counts) for cell, counts in entry["cells"].items()},
+            not_applicable=entry["not_applicable"],
+            notes=entry["notes"],
+        )
+        for name, entry in content["funnel"].items()
+    }

@@ -1,0 +1,97 @@
+"""Documents and columns of a run: which shards are due for which column, scanned together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, QUALITY_MODEL, TOKENIZER
+from tonnage.reuse import shards_of, state_of_shards
+from tonnage.run.context import Context
+from tonnage.run.models import model_ready, policy_of, tokenizer_path
+from tonnage.steps import sample, scan
+from tonnage.store.layout import model_path
+from tonnage.store.receipts import Receipt, find_receipt, write_manifest
+
+def scan_shards(context: Context) -> dict[str, list[Receipt]]:
+    """Does what is due of documents and of every column whose model is there; the documents' receipts by source."""
+    columns = _columns(context)
+    done: dict[str, dict[str, Receipt]] = {
+        source.spec.name: dict(state_of_shards(context.root, source.step, source.shards).receipts)
+        for source in context.plan.sources
+    }
+    tasks = []
+    for source in context.plan.sources:
+        for shard in source.shards:
+            due = tuple(
+                column
+                for column in columns
+                if (column.name != CODE_FLAGS or source.spec.kind == "code")
+                and find_receipt(context.root, column.name, column.key, shard.task, inputs=shard.inputs) is None
+            )
+            key = None if shard.task in done[source.spec.name] else source.step.key
+            if due or key is not None:
+                tasks.append(scan.ScanTask(context.root, source.spec, shard, key, due))
+    total = sum(piece.end - piece.start for task in tasks for piece in task.shard.read.pieces)
+    if tasks:
+        _run_scan(context, tasks, total, done)
+    result = {
+        source.spec.name: [done[source.spec.name][shard.task] for shard in source.shards]
+        for source in context.plan.sources
+    }
+    for source in context.plan.sources:
+        write_manifest(context.root, DOCUMENTS, source.step.key, source.step.material, result[source.spec.name])
+    _write_column_manifests(context, columns)
+    return result
+
+
+def _run_scan(
+    context: Context, tasks: Sequence[scan.ScanTask], total: int, done: Mapping[str, dict[str, Receipt]]
+) -> None:
+    reading = any(task.documents_key is not None for task in tasks)
+    names = sorted({column.name for task in tasks for column in task.columns})
+    step = " + ".join(([DOCUMENTS] if reading else []) + names)
+    context.progress.start(step, tasks=len(tasks), bytes=total)
+
+    def advance(index: int, receipts: tuple[Receipt, ...]) -> None:
+        task = tasks[index]
+        size = sum(piece.end - piece.start for piece in task.shard.read.pieces)
+        context.progress.advance(tasks=1, bytes=size, documents=receipts[0].counts["documents"])
+        if receipts[0].step == DOCUMENTS:
+            done[task.spec.name][task.shard.task] = receipts[0]
+
+    context.engine.map(scan.scan, tasks, label=lambda task: f"{step} {task.shard.task}", on_result=advance)
+    context.progress.finish()
+
+
+def _write_column_manifests(context: Context, columns: Sequence[scan.Column]) -> None:
+    for column in columns:
+        step = context.plan.steps[column.name]
+        state = state_of_shards(context.root, step, shards_of(context.plan, column.name))
+        if state.finished:
+            write_manifest(context.root, step.name, step.key, step.material, list(state.receipts.values()))
+
+
+def _columns(context: Context) -> list[scan.Column]:
+    """Every column step that can be computed now: its model is given or trained."""
+    columns = [scan.Column(name, context.key(name)) for name in (HEURISTICS, CODE_FLAGS) if context.has(name)]
+    quality = context.plan.recipe.annotate.quality
+    if quality is not None and model_ready(context, QUALITY_MODEL):
+        columns.append(
+            scan.Column(
+                QUALITY,
+                context.key(QUALITY),
+                model=model_path(QUALITY_MODEL, context.key(QUALITY_MODEL), sample.QUALITY_FILE),
+                label=quality.label,
+                normalise=quality.normalise,
+            )
+        )
+    if context.has(ENCODED) and model_ready(context, TOKENIZER):
+        columns.append(
+            scan.Column(
+                ENCODED,
+                context.key(ENCODED),
+                model=tokenizer_path(context.plan),
+                policy=policy_of(context.root, context.plan),
+            )
+        )
+    return columns

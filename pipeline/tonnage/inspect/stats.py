@@ -1,0 +1,164 @@
+"""Tables of a run's counts by source, rule, cell or shard, as rows; printing is tables.py's.
+
+Every number is one that a stage counted and the balance law has checked; nothing is estimated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage import funnel as funnels
+from tonnage.errors import UsageError
+from tonnage.funnel import SourceFunnel
+from tonnage.plan import DOCUMENTS, SELECTION
+from tonnage.run.record import funnel_of
+from tonnage.store.receipts import read_manifest
+
+BY = ("source", "rule", "cell", "shard")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table: numbers are left as numbers, None is a blank."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def stats_json(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The stable shape of `stats --json`."""
+    funnel_of(content)
+    return dict(content["stats"])
+
+
+def table_by(root: str, content: Mapping[str, Any], by: str) -> Table:
+    """One table of the run whose run.json is `content`. Raises UsageError for an unknown `by`."""
+    makers = {"source": _by_source, "rule": _by_rule, "cell": _by_cell}
+    if by == "shard":
+        return _by_shard(root, content)
+    if by not in makers:
+        raise UsageError(f"--by {by} is no table; tables are {', '.join(BY)}")
+    return makers[by](content)
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _by_source(content: Mapping[str, Any]) -> Table:
+    funnel = funnel_of(content)
+    total = funnels.total(funnel)
+    rows = [_source_row(name, entry) for name, entry in funnel.items()]
+    if len(rows) > 1:
+        rows.append(_source_row("total", total))
+    return Table(
+        "From raw rows to kept documents",
+        ("source", "read", "rejected", "documents", "dropped", "kept", "kept %", "kept bytes", "kept tokens"),
+        tuple(rows),
+        tuple(_reading_notes(total)),
+    )
+
+
+def _source_row(name: str, entry: SourceFunnel) -> tuple[Any, ...]:
+    documents = entry.documents.documents
+    return (
+        name,
+        entry.read,
+        entry.rejected,
+        documents,
+        documents - entry.kept.documents,
+        entry.kept.documents,
+        share(entry.kept.documents, documents),
+        entry.kept.bytes,
+        entry.kept.tokens,
+    )
+
+
+def _reading_notes(total: SourceFunnel) -> list[str]:
+    notes = []
+    if total.not_text:
+        notes.append(f"{total.not_text:,} of the rejected rows are files that hold no text at all.")
+    if total.notes:
+        listed = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(total.notes.items()))
+        notes.append(f"While reading: {listed}.")
+    return notes
+
+
+def _by_rule(content: Mapping[str, Any]) -> Table:
+    funnel = funnel_of(content)
+    total = funnels.total(funnel)
+    names = [rule["name"] for rule in content["rules"]]
+    order = [*names, *sorted(set(total.dropped) - set(names))]
+    conditions = {rule["name"]: _condition(rule) for rule in content["rules"]}
+    rows = [
+        (
+            rule,
+            total.dropped[rule].documents if rule in total.dropped else 0,
+            share(total.dropped[rule].documents if rule in total.dropped else 0, total.documents.documents),
+            total.dropped[rule].bytes if rule in total.dropped else 0,
+            total.dropped[rule].tokens if rule in total.dropped else 0,
+            total.not_applicable.get(rule, 0),
+            conditions.get(rule, "the text was seen before, at an earlier address"),
+        )
+        for rule in order
+    ]
+    kept = ("kept", total.kept.documents, share(total.kept.documents, total.documents.documents))
+    rows.append((*kept, total.kept.bytes, total.kept.tokens, None, ""))
+    return Table(
+        "Documents dropped by each rule, in the order in which rules decide",
+        ("rule", "documents", "%", "bytes", "tokens", "not applicable", "drops when"),
+        tuple(rows),
+        ("A document is counted under the first rule that drops it; not applicable: it reached the rule, which says nothing of it.",),
+    )
+
+
+def _condition(rule: Mapping[str, Any]) -> str:
+    return str(rule["drop"])
+
+
+def _by_cell(content: Mapping[str, Any]) -> Table:
+    total = funnels.total(funnel_of(content))
+    stored = content["stats"]["cells"]
+    rows = [
+        (cell, amount.documents, amount.bytes, stored[cell]["tokens"], share(amount.bytes, total.kept.bytes))
+        for cell, amount in total.cells.items()
+    ]
+    edges = content.get("edges")
+    notes = (f"Quality buckets end at scores {', '.join(f'{edge:.4f}' for edge in edges)}.",) if edges else ()
+    return Table(
+        "Kept documents by cell", ("cell", "documents", "bytes", "tokens", "% of bytes"), tuple(rows), notes
+    )
+
+
+def _by_shard(root: str, content: Mapping[str, Any]) -> Table:
+    read: dict[str, Mapping[str, Any]] = {}
+    for source in content["sources"]:
+        manifest = read_manifest(root, DOCUMENTS, source["documents_key"])
+        for task in manifest["tasks"] if manifest else []:
+            read[task["task"]] = task["counts"]
+    manifest = read_manifest(root, SELECTION, content["steps"][SELECTION]["key"])
+    rows = []
+    for task in manifest["tasks"] if manifest else []:
+        counts, raw = task["counts"], read.get(task["task"], {})
+        kept = counts["kept"]
+        rows.append(
+            (
+                task["task"],
+                raw.get("rows"),
+                raw.get("rejects"),
+                counts["documents"],
+                counts["documents"] - kept["documents"],
+                kept["documents"],
+                kept["bytes"],
+                kept["tokens"],
+            )
+        )
+    return Table(
+        "By shard",
+        ("shard", "read", "rejected", "documents", "dropped", "kept", "kept bytes", "kept tokens"),
+        tuple(rows),
+    )

@@ -9,7 +9,7 @@ Running the steps is run.py's; what is done already is asked of the receipts in 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
@@ -31,12 +31,14 @@ from tonnage.sources.code_flags import CODE_FLAGS_VERSION
 from tonnage.sources.listing import InputFile, ReadTask, list_files, plan_tasks
 from tonnage.sources.spec import SourceSpec, spec_of
 from tonnage.store.files import hash_file
+from tonnage.store.layout import shard_task
 from tonnage.tokenize.writer import TOKENS_VERSION
 
 DOCUMENTS, HEURISTICS, CODE_FLAGS = "documents", "heuristics", "code-flags"
 QUALITY_MODEL, TOKENIZER = "quality-model", "tokenizer"
 QUALITY, ENCODED, RULES, EXACT, BUCKETS = "quality", "encoded", "rules", "exact", "buckets"
 SELECTION, TOKENS, MIXTURE, EXPORT = "selection", "tokens", "mixture", "export"
+CODE, PROSE = "code", "prose"
 TOKEN_SHARD_TOKENS = 1 << 28  # tokens after which a cell's next shard begins: 0.5 or 1 GiB
 
 
@@ -60,7 +62,7 @@ class Shard:
 
     @property
     def task(self) -> str:
-        return f"{self.source}/{self.shard:05d}"
+        return shard_task(self.source, self.shard)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class SourcePlan:
     @property
     def kind(self) -> str:
         """What rules see as `kind`: code or prose."""
-        return "code" if self.spec.kind == "code" else "prose"
+        return CODE if self.spec.kind == CODE else PROSE
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,15 @@ class Plan:
 
     def source(self, name: str) -> SourcePlan:
         return next(source for source in self.sources if source.spec.name == name)
+
+
+def column_steps(steps: Iterable[str], kind: str) -> tuple[str, ...]:
+    """Those of `steps` that leave columns beside the documents of a source of that kind."""
+    wanted = [HEURISTICS, QUALITY, ENCODED, RULES, EXACT]
+    if kind == CODE:
+        wanted.append(CODE_FLAGS)
+    there = set(steps)
+    return tuple(name for name in wanted if name in there)
 
 
 def digest(content: Any) -> str:

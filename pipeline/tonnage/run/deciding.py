@@ -10,7 +10,7 @@ from tonnage import funnel as funnels
 from tonnage.dedup import exact
 from tonnage.errors import WorkFailed
 from tonnage.funnel import SourceFunnel
-from tonnage.plan import BUCKETS, CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION, Plan, Shard
+from tonnage.plan import BUCKETS, EXACT, RULES, SELECTION, Plan, Shard, column_steps
 from tonnage.quality.buckets import edges, merge
 from tonnage.reuse import WHOLE_TASK, state_of_shards, state_of_whole
 from tonnage.run.context import Context, run_tasks
@@ -22,11 +22,10 @@ from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_
 def columns_of(context: Context, shard: Shard) -> decide.ShardColumns:
     """Where the columns of one shard lie."""
     source = context.plan.source(shard.source)
-    names = [name for name in (HEURISTICS, QUALITY, ENCODED, RULES, EXACT) if context.has(name)]
-    if source.spec.kind == "code":
-        names.append(CODE_FLAGS)
-    keys = {name: context.key(name) for name in names}
-    return decide.ShardColumns(context.root, shard, keys, source.kind, source.spec.language)
+    keys = {name: context.key(name) for name in column_steps(context.plan.steps, source.kind)}
+    return decide.ShardColumns(
+        context.root, shard.source, shard.shard, keys, source.kind, source.spec.language, shard.inputs
+    )
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def decide_documents(context: Context, documents: dict[str, list[Receipt]]) -> D
         for shard in context.plan.shards
         if shard.task not in receipts
     ]
-    for receipt in run_tasks(context, SELECTION, decide.select, tasks, lambda task: task.columns.shard.task):
+    for receipt in run_tasks(context, SELECTION, decide.select, tasks, lambda task: task.columns.task):
         receipts[receipt.task] = receipt
     ordered = [receipts[shard.task] for shard in context.plan.shards]
     write_manifest(context.root, step.name, step.key, step.material, ordered)
@@ -79,7 +78,7 @@ def _judge(context: Context) -> list[Receipt]:
         for shard in context.plan.shards
         if shard.task not in receipts
     ]
-    for receipt in run_tasks(context, RULES, decide.judge, tasks, lambda task: task.columns.shard.task):
+    for receipt in run_tasks(context, RULES, decide.judge, tasks, lambda task: task.columns.task):
         receipts[receipt.task] = receipt
     ordered = [receipts[shard.task] for shard in context.plan.shards]
     write_manifest(context.root, step.name, step.key, step.material, ordered)
@@ -99,7 +98,7 @@ def _bucket_edges(context: Context) -> tuple[float, ...] | None:
     if find_receipt(context.root, step.name, step.key, WHOLE_TASK) is not None:
         return tuple(json.loads(read_bytes(url))["edges"])
     places = [columns_of(context, shard) for shard in context.plan.shards]
-    histograms = run_tasks(context, BUCKETS, decide.survivor_histogram, places, lambda place: place.shard.task)
+    histograms = run_tasks(context, BUCKETS, decide.survivor_histogram, places, lambda place: place.task)
     found = tuple(edges(merge(histograms), quality.buckets))
     write_bytes(url, json.dumps({"edges": found, "buckets": quality.buckets}).encode() + b"\n")
     receipt = Receipt(step.name, step.key, WHOLE_TASK, (file_fact(context.root, path, 0),))

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION, Shard
+from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION
 from tonnage.quality.buckets import Histogram, bucket_of, histogram
 from tonnage.select import EXACT_DUPLICATE, Rule, apply_rules, cell_names, columns_needed
 from tonnage.sources.code_flags import CODE_SCHEMA
@@ -23,7 +23,7 @@ from tonnage.steps.scan import ENCODED_SCHEMA, QUALITY_SCHEMA
 from tonnage.store import schema
 from tonnage.store.documents import read_table, write_columns
 from tonnage.store.files import file_fact, join
-from tonnage.store.layout import columns_path, documents_path, selection_path
+from tonnage.store.layout import columns_path, documents_path, selection_path, shard_task
 from tonnage.store.receipts import Receipt, write_receipt
 from tonnage.annotate.heuristics import HEURISTICS_SCHEMA
 
@@ -41,16 +41,25 @@ NO_LANGUAGE = "und"  # BCP 47: undetermined
 
 @dataclass(frozen=True)
 class ShardColumns:
-    """Where a shard's columns lie: `keys` of the column steps by name, and what is constant over its source."""
+    """Where a shard's columns lie: `keys` of the column steps by name, and what is constant over its source.
+
+    `inputs` names what the documents were read from; empty when a finished run is only looked at.
+    """
 
     root: str
-    shard: Shard
+    source: str
+    shard: int
     keys: Mapping[str, str]
     kind: str
     language: str | None
+    inputs: str = ""
+
+    @property
+    def task(self) -> str:
+        return shard_task(self.source, self.shard)
 
     def path(self, step: str) -> str:
-        return columns_path(step, self.keys[step], self.shard.source, self.shard.shard)
+        return columns_path(step, self.keys[step], self.source, self.shard)
 
 
 def rule_columns(steps: Sequence[str]) -> dict[str, Any]:
@@ -69,14 +78,14 @@ def read_columns(place: ShardColumns, names: Sequence[str]) -> pl.DataFrame:
     """The columns `names` of one shard, one row a document; a column that its source does not have is null."""
     rows = read_table(join(place.root, place.path(HEURISTICS)), ["bytes"])
     frame = pl.DataFrame({"bytes": rows.column("bytes").to_numpy()})
-    constants = {"source": place.shard.source, "kind": place.kind, "language": place.language}
+    constants = {"source": place.source, "kind": place.kind, "language": place.language}
     for step, step_schema in STEP_SCHEMAS.items():
         wanted = [name for name in names if name in step_schema.names and name != "bytes"]
         if wanted and step in place.keys:
             frame = frame.hstack(_frame(join(place.root, place.path(step)), wanted))
     from_documents = [name for name in names if name in DOCUMENT_COLUMNS]
     if from_documents:
-        url = join(place.root, documents_path(place.shard.source, place.shard.shard))
+        url = join(place.root, documents_path(place.source, place.shard))
         frame = frame.hstack(_frame(url, from_documents))
     missing = [name for name in names if name not in frame.columns]
     types = rule_columns(())
@@ -131,10 +140,10 @@ def judge(task: RulesTask) -> Receipt:
     start = time.perf_counter()
     place = task.columns
     frame = read_columns(place, columns_needed(task.rules))
-    verdicts = apply_rules(task.rules, frame, place.shard.source)
+    verdicts = apply_rules(task.rules, frame, place.source)
     names = [rule.name for rule in task.rules]
     reasons = np.array([*names, None], dtype=object)[verdicts.reason]
-    path = columns_path(RULES, task.key, place.shard.source, place.shard.shard)
+    path = columns_path(RULES, task.key, place.source, place.shard)
     write_columns(join(place.root, path), pa.Table.from_arrays([pa.array(reasons, pa.string())], schema=VERDICTS))
     counts = {
         "documents": len(reasons),
@@ -151,7 +160,7 @@ def _written(
     facts = (file_fact(place.root, path, counts["documents"]),)
     seconds = round(time.perf_counter() - start, 3)
     return write_receipt(
-        place.root, Receipt(step, key, place.shard.task, facts, counts, seconds, place.shard.inputs)
+        place.root, Receipt(step, key, place.task, facts, counts, seconds, place.inputs)
     )
 
 
@@ -198,7 +207,7 @@ def select(task: SelectTask) -> Receipt:
         [pa.array(keep), pa.array(reasons, pa.string()), pa.array(np.where(keep, cells, None), pa.string())],
         schema=schema.SELECTION,
     )
-    path = selection_path(task.key, place.shard.source, place.shard.shard)
+    path = selection_path(task.key, place.source, place.shard)
     write_columns(join(place.root, path), table)
     sizes, tokens = measures(place)
     counts = {
@@ -224,7 +233,7 @@ def _tally_names(names: np.ndarray, sizes: np.ndarray, tokens: np.ndarray) -> di
 def _cells(task: SelectTask, rows: int) -> np.ndarray:
     place = task.columns
     values: dict[str, Any] = {
-        "source": [place.shard.source] * rows,
+        "source": [place.source] * rows,
         "kind": [place.kind] * rows,
         "language": [place.language or NO_LANGUAGE] * rows,
     }

@@ -7,6 +7,11 @@ def shard_name(shard: int) -> str:
     return f"{shard:05d}"
 
 
+def shard_task(source: str, shard: int) -> str:
+    """The name of every task on this documents shard."""
+    return f"{source}/{shard_name(shard)}"
+
+
 def documents_path(source: str, shard: int) -> str:
     return f"documents/{source}/{shard_name(shard)}.parquet"
 

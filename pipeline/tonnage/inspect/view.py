@@ -1,0 +1,82 @@
+"""A run as it lies on disk, found through its run.json alone: neither the recipe nor the raw input is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tonnage.errors import UsageError
+from tonnage.plan import SELECTION, TOKENIZER, TOKENS, column_steps
+from tonnage.run.record import read_record
+from tonnage.select import Rule
+from tonnage.steps.decide import ShardColumns
+from tonnage.steps.sample import TOKENIZER_FILE
+from tonnage.store.layout import model_path
+
+
+@dataclass(frozen=True)
+class RunView:
+    """`content` is run.json."""
+
+    root: str
+    content: Mapping[str, Any]
+
+    def key(self, step: str) -> str:
+        """The key of a step. Raises UsageError when the run has no such step."""
+        if step not in self.content["steps"]:
+            raise UsageError(f"run {self.root} has no {step}; its recipe does not ask for it")
+        return str(self.content["steps"][step]["key"])
+
+    def has(self, step: str) -> bool:
+        return step in self.content["steps"]
+
+    @property
+    def selected(self) -> bool:
+        """Whether the run reached its selection."""
+        return "funnel" in self.content
+
+    @property
+    def packed(self) -> bool:
+        """Whether the run reached its token shards."""
+        return self.content["dtype"] is not None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(source["name"] for source in self.content["sources"])
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return tuple(
+            Rule(rule["name"], rule["drop"], rule["when"], None if rule["sources"] is None else tuple(rule["sources"]))
+            for rule in self.content["rules"]
+        )
+
+    def shards(self) -> Iterator[ShardColumns]:
+        """All documents shards in the order of addresses."""
+        for source in self.content["sources"]:
+            names = column_steps(self.content["steps"], source["kind"])
+            keys = {name: self.key(name) for name in names}
+            for shard in range(source["shards"]):
+                yield ShardColumns(self.root, source["name"], shard, keys, source["kind"], source["language"])
+
+    @property
+    def tokenizer(self) -> str:
+        """The run's tokenizer.json, relative to the run."""
+        return model_path(TOKENIZER, self.key(TOKENIZER), TOKENIZER_FILE)
+
+    @property
+    def selection_key(self) -> str:
+        return self.key(SELECTION)
+
+    @property
+    def tokens_key(self) -> str:
+        """The key of the token shards. Raises UsageError when the run has none (yet)."""
+        if not self.packed:
+            raise UsageError(f"run {self.root} has no token shards yet; give the same `tonnage run` command again")
+        return self.key(TOKENS)
+
+
+def open_run(root: str) -> RunView:
+    """The run in folder `root`. Raises UsageError when there is none."""
+    return RunView(root, read_record(root))

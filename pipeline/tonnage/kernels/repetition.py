@@ -134,11 +134,11 @@ def _hash_bytes(data, begin, stop):
 
 
 @njit(cache=True, nogil=True)
-def _chars(data, begin, stop):
-    """Code points: the bytes that do not continue another."""
+def _chars(text):
+    """Code points of UTF-8: the bytes that do not continue another."""
     count = 0
-    for position in range(begin, stop):
-        count += (data[position] & 0xC0) != 0x80
+    for byte in text:
+        count += (byte & 0xC0) != 0x80
     return count
 
 
@@ -149,11 +149,12 @@ def _extent(data, offsets):
     lines = np.empty(documents, np.int64)
     chars = np.empty(documents, np.int64)
     for document in range(documents):
+        text = data[offsets[document] : offsets[document + 1]]
         newlines = 0
-        for position in range(offsets[document], offsets[document + 1]):
-            newlines += data[position] == _NEWLINE
+        for byte in text:
+            newlines += byte == _NEWLINE
         lines[document] = newlines + 1
-        chars[document] = _chars(data, offsets[document], offsets[document + 1])
+        chars[document] = _chars(text)
     return lines, chars
 
 
@@ -207,10 +208,9 @@ def _cut(data, begin, stop, word, last, start, end, hashes, chars):
     line_begin = begin
     while line_begin < text_stop:
         line_stop = line_begin
-        line_chars = 0
         while line_stop < stop and data[line_stop] != _NEWLINE:
-            line_chars += (data[line_stop] & 0xC0) != 0x80
             line_stop += 1
+        line_chars = _chars(data[line_begin:line_stop])
         if line_stop > line_begin and line_stop > text_begin:
             while word < last and end[word] <= line_begin:
                 word += 1
@@ -224,7 +224,7 @@ def _cut(data, begin, stop, word, last, start, end, hashes, chars):
             stripped_stop = min(line_stop, text_stop)
             if stripped_stop - stripped_begin < line_stop - line_begin:
                 line_hash = _hash_bytes(data, stripped_begin, stripped_stop)
-                line_chars = _chars(data, stripped_begin, stripped_stop)
+                line_chars = _chars(data[stripped_begin:stripped_stop])
             if inside:
                 paragraph_hash = _joined(paragraph_hash, line_hash)
                 paragraph_chars += 1 + line_chars

@@ -10,7 +10,7 @@ import orjson
 from tonnage.errors import WorkFailed
 from tonnage.export import EXPORTS, ExportInput
 from tonnage.mixture import MixturePlan, plan_mixture
-from tonnage.plan import ENCODED, EXPORT, MIXTURE, SELECTION, TOKEN_SHARD_TOKENS, TOKENS, Plan, export_step
+from tonnage.plan import ENCODED, EXPORT, MIXTURE, SELECTION, TOKEN_SHARD_TOKENS, TOKENS, export_step
 from tonnage.reuse import WHOLE_TASK, state_of_whole
 from tonnage.run.context import Context, run_tasks
 from tonnage.run.models import policy_of, tokenizer_path
@@ -130,27 +130,24 @@ def plan_phases(context: Context, packed: Sequence[Receipt]) -> MixturePlan:
     return mixture
 
 
-def export_input(root: str, plan: Plan) -> ExportInput:
-    """What an exporter reads of a run."""
-    mixture = join(root, MIXTURE_FILE) if MIXTURE in plan.steps else None
-    return ExportInput(root=root, tokens_key=plan.steps[TOKENS].key, tokenizer=tokenizer_path(plan), mixture=mixture)
-
-
-def export_all(context: Context) -> list[str]:
-    """The exports that the recipe asks for, each under exports/FORMAT; their folders."""
-    folders = []
-    for wanted in context.plan.recipe.export:
-        step = export_step(context.plan, wanted)
+def export_all(context: Context) -> list[dict[str, str]]:
+    """Makes the exports that the recipe asks for; format, folder (exports/FORMAT) and key of each."""
+    made = []
+    plan = context.plan
+    mixture = MIXTURE_FILE if context.has(MIXTURE) else None
+    source = ExportInput(context.root, plan.steps[TOKENS].key, tokenizer=tokenizer_path(plan), mixture=mixture)
+    for wanted in plan.recipe.export:
+        step = export_step(plan, wanted)
         folder = f"{EXPORT}s/{wanted.format}"
-        folders.append(folder)
+        made.append({"format": wanted.format, "folder": folder, "key": step.key})
         if find_receipt(context.root, step.name, step.key, WHOLE_TASK) is not None:
             continue
         context.progress.start(f"{EXPORT} {wanted.format}", tasks=1)
         options = {"text": wanted.text} if wanted.format == "parquet" else {}
-        report = EXPORTS[wanted.format](export_input(context.root, context.plan), join(context.root, folder), **options)
+        report = EXPORTS[wanted.format](source, join(context.root, folder), **options)
         context.progress.advance(tasks=1)
         context.progress.finish()
         facts = tuple(file_fact(context.root, f"{folder}/{path}", 0) for path in report.files)
         receipt = write_receipt(context.root, Receipt(step.name, step.key, WHOLE_TASK, facts))
         write_manifest(context.root, step.name, step.key, step.material, [receipt])
-    return folders
+    return made

@@ -37,7 +37,7 @@ class Record:
     cell_documents: Mapping[str, int] | None = None
     dtype: str | None = None
     damaged: Mapping[str, int] | None = None
-    exports: Sequence[str] = ()
+    exports: Sequence[Mapping[str, str]] = ()
 
 
 def stats_of(funnel: SourceFunnel) -> dict[str, Any]:

@@ -7,7 +7,7 @@ was written, is tokenize's.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,7 @@ def pack(task: PackTask) -> Receipt:
     start = time.perf_counter()
     written = write_token_shard(task.root, task.key, task.cell, task.shard, task.policy, _chunks(task))
     decode_check(
-        task.root, task.key, task.cell, task.shard, task.tokenizer, task.policy, _text_of(task), CHECKED_DOCUMENTS
+        task.root, task.key, task.cell, task.shard, task.tokenizer, task.policy, texts_of(task.root), CHECKED_DOCUMENTS
     )
     facts = (
         file_fact(task.root, tokens_path(task.key, task.cell, task.shard), written.tokens),
@@ -117,12 +117,13 @@ def _bounded(rows: np.ndarray, lengths: np.ndarray) -> Iterator[np.ndarray]:
     yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)
 
 
-def _text_of(task: PackTask):  # type: ignore[no-untyped-def]
+def texts_of(root: str) -> Callable[[str, int, Sequence[int]], dict[int, str]]:
+    """A function that gives the texts of some rows of one documents shard of the run at `root`."""
+
     def texts(source: str, shard: int, rows: Sequence[int]) -> dict[int, str]:
-        """Texts of some rows of one documents shard."""
         found: dict[int, str] = {}
         seen = 0
-        for batch in read_row_groups(join(task.root, documents_path(source, shard)), ["text"]):
+        for batch in read_row_groups(join(root, documents_path(source, shard)), ["text"]):
             for row in rows:
                 if seen <= row < seen + batch.num_rows:
                     found[row] = batch.column("text")[row - seen].as_py()

@@ -1,0 +1,207 @@
+"""Verification: everything a run claims, computed again from what lies on disk.
+
+Hashes of every file, identities of every document, every rule's verdict, every duplicate's kept twin, every count of the
+funnel, every token shard's borders and a sample of its texts, and the sums of the mixture. Reads everything, writes
+nothing; one check is one function that yields its faults.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import xxhash
+
+from tonnage.inspect.view import RunView
+from tonnage.plan import DOCUMENTS, EXACT, EXPORT, MIXTURE, RULES
+from tonnage.run.packing import MIXTURE_FILE
+from tonnage.select import EXACT_DUPLICATE, apply_rules, columns_needed
+from tonnage.steps.decide import ShardColumns, read_columns
+from tonnage.steps.pack import texts_of
+from tonnage.store.documents import read_row_groups, read_table
+from tonnage.store.files import FileFact, join, read_bytes, unchanged
+from tonnage.store.layout import documents_path, selection_path
+from tonnage.store.receipts import read_manifest
+from tonnage.tokenize.check import check_shard
+from tonnage.tokenize.writer import read_manifest as read_tokens_manifest
+
+DECODED_DOCUMENTS = 20
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: how many things were looked at, and a sentence for each fault."""
+
+    name: str
+    looked_at: str
+    faults: tuple[str, ...]
+
+
+def verify(view: RunView) -> Iterator[Check]:
+    """All checks that apply to what the run has reached, one after another."""
+    yield _check("files unchanged", "files", _files(view))
+    yield _check("document ids", "documents", _ids(view))
+    if view.selected:
+        yield _check("rule verdicts", "documents", _verdicts(view))
+        if view.has(EXACT):
+            yield _check("exact duplicates", "duplicates", _duplicates(view))
+        yield _check("counts of the funnel", "counts", _counts(view))
+    if view.packed:
+        yield _check("token shards", "documents", _tokens(view))
+    if view.packed and view.has(MIXTURE):
+        yield _check("mixture", "cells", _mixture(view))
+
+
+Faults = Iterator[str | int]  # a fault as a sentence, or how many more things were looked at
+
+
+def _check(name: str, unit: str, faults: Faults) -> Check:
+    count = 0
+    found: list[str] = []
+    for item in faults:
+        if isinstance(item, int):
+            count += item
+        else:
+            found.append(item)
+    return Check(name, f"{count:,} {unit}", tuple(found))
+
+
+def _manifests(view: RunView) -> Iterator[Mapping[str, Any]]:
+    named = [(DOCUMENTS, source["documents_key"]) for source in view.content["sources"]]
+    named += [(name, step["key"]) for name, step in view.content["steps"].items()]
+    named += [(f"{EXPORT}-{export['format']}", export["key"]) for export in view.content["exports"]]
+    for name, key in dict.fromkeys(named):
+        manifest = read_manifest(view.root, name, key)
+        if manifest is not None:
+            yield manifest
+
+
+def _files(view: RunView) -> Faults:
+    for manifest in _manifests(view):
+        for task in manifest["tasks"]:
+            for entry in task["files"]:
+                fact = FileFact(**entry)
+                if not unchanged(view.root, fact, thorough=True):
+                    yield f"{fact.path} is missing or not the file that was written"
+                yield 1
+
+
+def _ids(view: RunView) -> Faults:
+    for place in view.shards():
+        rows = 0
+        for batch in read_row_groups(join(view.root, documents_path(place.source, place.shard)), ["id", "text"]):
+            pairs = zip(batch.column("id").to_pylist(), batch.column("text"), strict=True)
+            for row, (name, text) in enumerate(pairs, rows):
+                if xxhash.xxh3_128_hexdigest(text.as_buffer() or b"") != name:
+                    yield f"{place.task} row {row}: id {name} is not the hash of its text"
+            rows += batch.num_rows
+        yield rows
+
+
+def _reasons(view: RunView, place: ShardColumns) -> list[str | None]:
+    table = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)), ["reason"])
+    return list(table.column("reason").to_pylist())
+
+
+def _verdicts(view: RunView) -> Faults:
+    rules = view.rules
+    names = [*(rule.name for rule in rules), None]
+    for place in view.shards():
+        verdicts = apply_rules(rules, read_columns(place, columns_needed(rules)), place.source)
+        again = [names[index] for index in verdicts.reason.tolist()]
+        for row, (now, then) in enumerate(zip(again, _reasons(view, place), strict=True)):
+            if now != (None if then == EXACT_DUPLICATE else then):
+                yield f"{place.task} row {row}: the rules say {now or 'keep'}, the selection says {then or 'keep'}"
+        yield len(again)
+
+
+def _duplicates(view: RunView) -> Faults:
+    """Every duplicate points to a kept document of the same id, and no two kept documents share an id."""
+    kept: dict[str, tuple[str, int, int]] = {}
+    pointing: list[tuple[str, str, tuple[str, int, int]]] = []
+    for place in view.shards():
+        ids = read_table(join(view.root, documents_path(place.source, place.shard)), ["id"]).column("id").to_pylist()
+        twins = read_table(join(view.root, place.path(EXACT))).to_pylist()
+        for row, (name, reason, twin) in enumerate(zip(ids, _reasons(view, place), twins, strict=True)):
+            if reason is None and name in kept:
+                yield f"{place.task} row {row} and {kept[name]} are both kept with id {name}"
+            elif reason is None:
+                kept[name] = (place.source, place.shard, row)
+            elif reason == EXACT_DUPLICATE:
+                address = (twin["duplicate_source"], twin["duplicate_shard"], twin["duplicate_row"])
+                pointing.append((f"{place.task} row {row}", name, address))
+    for where, name, address in pointing:
+        if kept.get(name) != address:
+            yield f"{where} is dropped as a duplicate of {address}, which is no kept document of id {name}"
+    yield len(pointing)
+
+
+def _counts(view: RunView) -> Faults:
+    sources: dict[str, Counter[str]] = {name: Counter() for name in view.sources}
+    cells: Counter[str] = Counter()
+    for place in view.shards():
+        table = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)))
+        sizes = read_table(join(view.root, place.path("heuristics")), ["bytes"]).column("bytes").to_numpy()
+        keep = table.column("keep").to_numpy(zero_copy_only=False).astype(bool)
+        count = sources[place.source]
+        count["documents"] += len(keep)
+        count["kept"] += int(keep.sum())
+        count["bytes"] += int(sizes[keep].sum())
+        count.update(f"dropped {reason}" for reason in table.column("reason").to_pylist() if reason is not None)
+        cells.update(cell for cell in table.column("cell").to_pylist() if cell is not None)
+    stats = view.content["stats"]
+    for name, count in sources.items():
+        claimed = stats["sources"][name]
+        expected = {key: claimed[key] for key in ("documents", "kept", "bytes")}
+        expected |= {f"dropped {rule}": number for rule, number in claimed["dropped"].items()}
+        if claimed["read"] != claimed["documents"] + claimed["rejected"]:
+            yield f"source {name}: {claimed['read']:,} rows read are not documents + rejects"
+        yield from _compare(f"source {name}", count, expected)
+    yield from _compare("cell", cells, {cell: entry["documents"] for cell, entry in stats["cells"].items()})
+
+
+def _compare(where: str, found: Mapping[str, int], claimed: Mapping[str, int]) -> Faults:
+    for name in sorted({*found, *claimed}):
+        if found.get(name, 0) != claimed.get(name, 0):
+            yield f"{where}: {name} is {found.get(name, 0):,} in the columns, {claimed.get(name, 0):,} in run.json"
+        yield 1
+
+
+def _tokens(view: RunView) -> Faults:
+    manifest = read_tokens_manifest(view.root, view.tokens_key)
+    text_of: Callable[..., Any] = texts_of(view.root)
+    for cell, shards in manifest.cells.items():
+        documents = tokens = 0
+        for shard in shards:
+            faults = check_shard(
+                view.root, manifest, cell, shard.shard, join(view.root, view.tokenizer), text_of, DECODED_DOCUMENTS
+            )
+            yield from faults
+            documents += shard.documents
+            tokens += shard.tokens
+        claimed = view.content["stats"]["cells"][cell]
+        yield from _compare(f"cell {cell}", {"documents": documents, "tokens": tokens}, claimed)
+        yield documents - 2
+
+
+def _mixture(view: RunView) -> Faults:
+    mixture = orjson.loads(read_bytes(join(view.root, MIXTURE_FILE)))
+    length = mixture["sequence_length"]
+    for phase in mixture["phases"]:
+        sequences = sum(cell["sequences"] for cell in phase["cells"].values())
+        if sequences != phase["sequences"] or sequences * length != phase["tokens"]:
+            yield f"phase {phase['name']}: its cells have {sequences:,} sequences, it claims {phase['sequences']:,}"
+        if abs(sum(cell["weight"] for cell in phase["cells"].values()) - 1) > 1e-9:
+            yield f"phase {phase['name']}: its weights do not sum to one"
+        yield len(phase["cells"])
+    if sum(phase["sequences"] for phase in mixture["phases"]) != mixture["budget"] // length:
+        yield "the phases do not add up to the budget"
+    for cell, epochs in mixture["exposure"].items():
+        available = view.content["stats"]["cells"][cell]["tokens"] // length
+        drawn = sum(phase["cells"].get(cell, {"sequences": 0})["sequences"] for phase in mixture["phases"])
+        if available and not np.isclose(drawn / available, epochs):
+            yield f"cell {cell}: {drawn:,} sequences of {available:,} are not {epochs:g} epochs"

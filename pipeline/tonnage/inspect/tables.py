@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from tonnage.inspect.show import Shown
 from tonnage.inspect.stats import Table
 
 PIPE_WIDTH = 160
@@ -71,3 +72,20 @@ def _visible(character: str) -> str:
 def print_lines(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         console.print(Text(visible(line)), soft_wrap=True)
+
+
+def print_documents(console: Console, documents: Iterable[Shown]) -> None:
+    """Each document under its headline: its facts, then the beginning of its text, indented."""
+    count = 0
+    for document in documents:
+        count += 1
+        console.print(Text(visible(document.headline), style="bold"), soft_wrap=True)
+        for name, value in document.facts:
+            console.print(Text(f"  {name}: {cell_text(value)}"), soft_wrap=True)
+        for line in document.text.split("\n"):
+            console.print(Text(f"    {visible(line)}"), soft_wrap=True)
+        if document.more_characters:
+            console.print(Text(f"    ... {document.more_characters:,} more characters"))
+        console.print()
+    if not count:
+        console.print("There is no such document.")

@@ -76,6 +76,7 @@ def _tokens_to_exports(
     write_record(context.root, record)
     if _reaches(until, MIXTURE) and context.has(MIXTURE):
         plan_phases(context, packed)
+        record = replace(record, mixed=True)
     if _reaches(until, EXPORT):
         record = replace(record, exports=export_all(context))
     return record

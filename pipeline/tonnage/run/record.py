@@ -36,6 +36,7 @@ class Record:
     cell_tokens: Mapping[str, int] | None = None
     cell_documents: Mapping[str, int] | None = None
     dtype: str | None = None
+    mixed: bool = False
     damaged: Mapping[str, int] | None = None
     exports: Sequence[Mapping[str, str]] = ()
 

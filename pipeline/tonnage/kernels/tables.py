@@ -22,9 +22,20 @@ MARK = 16  # a combining mark (M*): stays with the letter before it
 DIGIT = 32  # a decimal digit (Nd)
 UPPER = 64  # an upper-case letter (Lu)
 ALNUM = 128  # a letter or number (L*, N*)
+TERMINAL = 256  # ends a sentence (Unicode Sentence_Terminal)
 
 # Unicode 15 PropList, White_Space.
 WHITE_SPACE = (*range(0x9, 0xE), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+
+# Unicode 15 PropList, Sentence_Terminal, and the marks of other scripts that end a sentence there.
+SENTENCE_TERMINALS = """
+0021 002E 003F 0589 061D-061F 06D4 0700-0702 07F9 0837 0839 083D 083E 0964 0965 104A 104B 1362 1367 1368 166E 1735 1736
+17D4-17D6 17D9 17DA 1803 1809 1944 1945 1AA8-1AAB 1B5A 1B5B 1B5E 1B5F 1B7D-1B7F 1C3B 1C3C 1C7E 1C7F 203C 203D 2047-2049
+2E2E 2E3C 2E53 2E54 3002 A4FF A60E A60F A6F3 A6F7 A876 A877 A8CE A8CF A92F A9C8 A9C9 AA5D-AA5F AAF0 AAF1 ABEB FE52 FE56
+FE57 FF01 FF0E FF1F FF61 10A56 10A57 10F55-10F59 10F86-10F89 11047 11048 110BE-110C1 11141-11143 111C5 111C6 111CD 111DE
+111DF 11238 11239 1123B 1123C 112A9 1144B 1144C 115C2 115C3 115C9-115D7 11641 11642 1173C-1173E 11944 11946 11A42 11A43
+11A9B 11A9C 11C41 11C42 11EF7 11EF8 11F43 11F44 16A6E 16A6F 16AF5 16B37 16B38 16B44 16E98 1BC9F 1DA88
+"""
 
 # Blocks of Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han (Unicode 15 Blocks); letters in them are words of their own.
 UNSPACED_BLOCKS = (
@@ -65,7 +76,7 @@ _CLASSES = {
 
 
 class Tables(NamedTuple):
-    """`classes` uint8[CODE_POINTS], bits as named in this module; `lower` int32[CODE_POINTS], the folded code point."""
+    """`classes` uint16[CODE_POINTS], bits as named in this module; `lower` int32[CODE_POINTS], the folded code point."""
 
     classes: np.ndarray
     lower: np.ndarray
@@ -74,14 +85,16 @@ class Tables(NamedTuple):
 @functools.cache
 def tables() -> Tables:
     """The tables of this process, made at the first call (about 0.2 s)."""
-    found = bytearray(CODE_POINTS)
+    classes = np.zeros(CODE_POINTS, np.uint16)
     for begin, end in ((0, _LAST_LETTERS), _VARIATION_SELECTORS):
-        found[begin:end] = bytes([_CLASSES[unicodedata.category(chr(point))] for point in range(begin, end)])
-    classes = np.frombuffer(found, np.uint8)
+        classes[begin:end] = [_CLASSES[unicodedata.category(chr(point))] for point in range(begin, end)]
     lower = np.arange(CODE_POINTS, dtype=np.int32)
     lower[:_LAST_CASED] = [ord(f) if len(f := chr(point).lower()) == 1 else point for point in range(_LAST_CASED)]
     for begin, end in UNSPACED_BLOCKS:
         letters = classes[begin:end]
         letters[(letters & ALNUM).astype(bool) & ~(letters & DIGIT).astype(bool)] |= UNSPACED
     classes[list(WHITE_SPACE)] |= WHITE
+    for part in SENTENCE_TERMINALS.split():
+        first, _, last = part.partition("-")
+        classes[int(first, 16) : int(last or first, 16) + 1] |= TERMINAL
     return Tables(classes, lower)

@@ -145,7 +145,7 @@ def _scan(data, offsets, classes, lower, first, start, end, chars, folded, folde
         stop = offsets[document + 1]
         word = first[document]
         while position < stop:
-            kind = classes[data[position]] if data[position] < 0x80 else np.uint8(0)
+            kind = classes[data[position]] if data[position] < 0x80 else np.uint16(0)
             point = np.int64(data[position])
             length = np.int64(1)
             if point >= 0x80:
@@ -156,8 +156,8 @@ def _scan(data, offsets, classes, lower, first, start, end, chars, folded, folde
                 continue
             begin = position
             alone = (kind & UNSPACED) != 0
-            any_kind = np.uint8(0)
-            silent = np.uint8(SILENT)
+            any_kind = np.uint16(0)
+            silent = np.uint16(SILENT)
             value = _SEED
             count = 0
             folded_count = 0

@@ -1,0 +1,1 @@
+"""Columns computed from one document at a time, for rules to decide over."""

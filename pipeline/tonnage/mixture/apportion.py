@@ -79,7 +79,8 @@ def apportion(total: int, weights: Sequence[Fraction], tail: bool) -> list[int]:
     members = small_cells(total, weights) if tail else []
     if not members:
         return largest_remainder(total, weights)
-    kept = [Fraction(0) if entry in set(members) else weight for entry, weight in enumerate(weights)]
+    small = set(members)
+    kept = [Fraction(0) if entry in small else weight for entry, weight in enumerate(weights)]
     *counts, shared = largest_remainder(total, [*kept, sum((weights[entry] for entry in members), Fraction(0))])
     for entry in members[:shared]:
         counts[entry] = 1

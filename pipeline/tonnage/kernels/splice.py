@@ -58,7 +58,7 @@ def gather(ids: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> tuple[np.
 
 
 def wrap(ids: np.ndarray, offsets: np.ndarray, bos: int | None, eos: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Documents ids[offsets[i] : offsets[i + 1]], each with `bos` before and `eos` behind, and their lengths int64[n]."""
+    """Documents ids[offsets[i] : offsets[i + 1]], each with `bos` before and `eos` behind; their lengths int64[n]."""
     lengths = np.diff(offsets) + ((bos is not None) + (eos is not None))
     out = np.empty(int(lengths.sum()), ids.dtype)
     _wrap(

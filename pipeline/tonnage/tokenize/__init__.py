@@ -1,1 +1,1 @@
-"""From text to token shards: tokenizers trained or given, ids encoded, checked and written. Mixtures and exports are not."""
+"""Text to token shards: tokenizers trained or given, ids encoded, checked, written. Mixtures and exports are elsewhere."""

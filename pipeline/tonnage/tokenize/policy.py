@@ -116,6 +116,6 @@ def _check_ids(definition: Definition) -> None:
         given = reference.token_to_id(token.content)
         if given != token.id:
             raise UsageError(
-                f"the tokenizer file gives {token.content!r} the id {token.id}, the tokenizers library makes it {given}; "
+                f"the tokenizer file gives {token.content!r} the id {token.id}, the tokenizers library {given}; "
                 f"number the added tokens without gaps behind the vocabulary"
             )

@@ -1,4 +1,4 @@
-"""Token shards on disk: raw little-endian ids with a document index beside them, and the manifest that says what they are.
+"""Token shards on disk: raw little-endian ids, an index of documents beside them, and the manifest that explains them.
 
 A shard is a plain run of ids, BOS and EOS included; where documents begin and end is in its index alone, never guessed
 from EOS. Width, vocabulary, BOS, EOS, tokenizer and versions are in tokens.json of the folder, and readers take them
@@ -92,10 +92,11 @@ class _ShardWriter:
         self._name = f"{cell} shard {shard}"
         self._shard = shard
         self._policy = policy
-        self._stack = contextlib.ExitStack()
-        self._stream = self._stack.enter_context(writing(join(root, tokens_path(key, cell, shard))))
-        index_url = join(root, token_documents_path(key, cell, shard))
-        self._index = self._stack.enter_context(writing_parquet(index_url, TOKEN_DOCUMENTS))
+        with contextlib.ExitStack() as stack:
+            self._stream = stack.enter_context(writing(join(root, tokens_path(key, cell, shard))))
+            index_url = join(root, token_documents_path(key, cell, shard))
+            self._index = stack.enter_context(writing_parquet(index_url, TOKEN_DOCUMENTS))
+            self._stack = stack.pop_all()
         self.tokens = 0
         self.documents = 0
 
@@ -210,7 +211,9 @@ class TokensManifest:
         for entry in self.cells.get(cell, ()):
             if entry.shard == shard:
                 return entry
-        raise WorkFailed(f"the tokens {self.key} have no shard {shard} of cell {cell!r}; they have {_named(self.cells)}")
+        raise WorkFailed(
+            f"the tokens {self.key} have no shard {shard} of cell {cell!r}; they have {_named(self.cells)}"
+        )
 
 
 def _named(cells: Mapping[str, Sequence[TokenShard]]) -> str:
@@ -262,9 +265,7 @@ def read_manifest(root: str, key: str) -> TokensManifest:
     return TokensManifest(key, policy, cells)
 
 
-def open_tokens(
-    root: str, manifest: TokensManifest, cell: str, shard: int, *, dtype: str | None = None
-) -> np.ndarray:
+def open_tokens(root: str, manifest: TokensManifest, cell: str, shard: int, *, dtype: str | None = None) -> np.ndarray:
     """The ids of one shard: a read-only memory map of a local file, an array of a remote one.
 
     A `dtype` that the caller insists on must be the manifest's. Raises WorkFailed when it is not, or the file's size is

@@ -1,1 +1,1 @@
-"""Text to token shards: tokenizers trained or given, ids encoded, checked, written. Mixtures and exports are elsewhere."""
+"""Text to token shards: tokenizers trained or given, ids encoded, checked, written. Mixtures come later."""

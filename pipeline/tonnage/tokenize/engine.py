@@ -100,8 +100,23 @@ class Encoder:
             self._load()
 
     def decode(self, ids: np.ndarray) -> bytes:
-        """The bytes behind `ids`, which hold no BOS and EOS."""
-        return bytes(self._engine.decode(np.ascontiguousarray(ids, np.uint32)))
+        """The bytes behind `ids`, which hold no BOS and EOS. Raises WorkFailed when the engine does not know an id."""
+        with engine_faults(WorkFailed, "ids cannot be decoded", "delete the run's encoded columns and run again"):
+            return bytes(self._engine.decode(np.ascontiguousarray(ids, np.uint32)))
+
+    def control_ids(self) -> np.ndarray:
+        """int64[], sorted: ids of markers, which no text can give; none when markers are parsed.
+
+        A marker that is one ordinary token as well, such as a line end, is not among them.
+        """
+        markers = [token for token in self._definition.added if token.is_marker and not self._policy.parse_markers]
+        plain = self.encode(pa.array([token.content for token in markers], pa.large_string()))
+        ids = [
+            token.id
+            for token, start, end in zip(markers, plain.offsets[:-1], plain.offsets[1:], strict=True)
+            if plain.ids[start:end].tolist() != [token.id]
+        ]
+        return np.array(sorted(ids), np.int64)
 
 
 def _process_bytes() -> int | None:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+import gigatoken
 import numpy as np
 import xxhash
 
@@ -70,11 +71,12 @@ def resolve_policy(
 ) -> TokenPolicy:
     """The policy of a tokenizer, with `eos` and `bos` (contents of added tokens, may be the same) looked up in it.
 
-    Raises UsageError when the engine cannot run the tokenizer, a token does not exist, ids in the file are not the ones
-    that the tokenizers library gives, or markers are to be parsed that engine and reference find in different places.
+    Raises UsageError when the engine cannot run the tokenizer, a token does not exist or is what ordinary text gives,
+    ids in the file are not the ones that the tokenizers library gives, or markers are to be parsed that engine and
+    reference find in different places.
     """
     definition = read_definition(tokenizer_json)
-    load_engine(definition, parse_markers=parse_markers)
+    engine = load_engine(definition, parse_markers=parse_markers)
     _check_ids(definition)
     single = [token.content for token in definition.added if token.single_word]
     if parse_markers and single:
@@ -82,6 +84,9 @@ def resolve_policy(
             f"tokenizer.parse_markers: {single[0]!r} is an added token that counts as a whole word only (single_word), "
             f"which the engine finds inside of words too; set single_word to false in the file or leave markers as text"
         )
+    for key, content in (("eos", eos), ("bos", bos)):
+        if content is not None and not parse_markers:
+            _check_not_ordinary(definition, engine, key, content)
     return TokenPolicy(
         vocab_size=definition.vocab_size,
         dtype=width_of(definition.vocab_size),
@@ -99,6 +104,15 @@ def _id_of(definition: Definition, key: str, content: str) -> int:
     if found is None:
         raise UsageError(f"tokenizer.{key}: {content!r} is no added token of the tokenizer; {_named(definition)}")
     return found
+
+
+def _check_not_ordinary(definition: Definition, engine: gigatoken.Tokenizer, key: str, content: str) -> None:
+    """A line end declared as EOS, for example, would stand inside of documents too."""
+    if engine.encode(content).tolist() == [_id_of(definition, key, content)]:
+        raise UsageError(
+            f"tokenizer.{key}: {content!r} is a token of ordinary text as well, so that it could not mark documents; "
+            f"name another added token"
+        )
 
 
 def _named(definition: Definition) -> str:

@@ -44,7 +44,7 @@ def with_added(tokenizer_json: bytes, *contents: str, **flags: bool) -> bytes:
 
 @cache
 def synthetic(vocab_size: int) -> bytes:
-    """A byte-level BPE of exactly `vocab_size` ids; the text "ab" is the last of them, END is id 256, the rest unused."""
+    """A byte-level BPE of exactly `vocab_size` ids; the text "ab" is the last, END is 256, the rest is unused."""
     vocabulary = {character: i for i, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     vocabulary[END] = 256
     vocabulary |= {f"<unused {i}>": i for i in range(257, vocab_size - 1)}

@@ -142,7 +142,7 @@ def test_a_reader_with_another_width_is_refused(tmp_path: Path) -> None:
     write_manifest(str(tmp_path), KEY, policy, {CELL: [shard]})
     manifest = read_manifest(str(tmp_path), KEY)
     assert len(open_tokens(str(tmp_path), manifest, CELL, 0, dtype="uint32")) == 2
-    with pytest.raises(WorkFailed, match="uint32 ids.*cannot be read as uint16"):
+    with pytest.raises(WorkFailed, match=r"uint32 ids.*cannot be read as uint16"):
         open_tokens(str(tmp_path), manifest, CELL, 0, dtype="uint16")
     narrowed = replace(manifest, policy=replace(policy, dtype="uint16"))
     with pytest.raises(WorkFailed, match="8 bytes, which are not 2 ids of 2 bytes"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tonnage.kernels import markers
 from tonnage.kernels.markers import build_trie, count_matches
 from tonnage.store.arrow_text import buffers
 
@@ -39,3 +40,10 @@ def test_leftmost_longest_without_overlap(patterns: list[str], texts: list[str])
 )
 def test_counts_belong_to_their_documents(texts: list[str], expected: list[int]) -> None:
     assert _counts(["<|end|>"], texts) == expected
+
+
+def test_matches_that_lie_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a<|end|>", "", "<|end|><|end|>b", "<|end"]
+    for block in range(1, 12):
+        monkeypatch.setattr(markers, "BLOCK", block)
+        assert _counts(["<|end|>", "end"], texts) == [1, 0, 2, 1]

@@ -1,4 +1,4 @@
-"""How often any of a set of byte strings occurs in each document, by one walk over a trie.
+"""How often any of a set of byte strings occurs in each document: first bytes found, then a trie walked from there.
 
 An occurrence is the longest pattern that starts at the leftmost place, and the search goes on behind it, as the
 tokenizers library finds added tokens. Which strings are looked for is for the callers.
@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+BLOCK = 1 << 20  # bytes whose places are listed together
 
 
 class Trie(NamedTuple):
@@ -53,26 +55,31 @@ def _longest(data, position, end, child, ends):
 
 
 @njit(cache=True, nogil=True)
-def _count(data, offsets, child, ends, counts):
-    root = child[0]
-    for document in range(len(counts)):
-        position = offsets[document]
-        end = offsets[document + 1]
-        while position < end:
-            if root[data[position]] == 0:
-                position += 1
-                continue
-            length = _longest(data, position, end, child, ends)
-            if length == 0:
-                position += 1
-            else:
+def _count(data, offsets, places, child, ends, behind, counts):
+    """Counts matches at `places`, none before `behind`; returns the end of the last one."""
+    document = np.searchsorted(offsets, places[0], side="right") - 1
+    for place in places:
+        while offsets[document + 1] <= place:
+            document += 1
+        if place >= behind:
+            length = _longest(data, place, offsets[document + 1], child, ends)
+            if length > 0:
                 counts[document] += 1
-                position += length
+                behind = place + length
+    return behind
 
 
 def count_matches(data: np.ndarray, offsets: np.ndarray, trie: Trie) -> np.ndarray:
     """Occurrences of the trie's patterns in each document of data uint8[], offsets int64[n + 1]; int64[n]."""
     counts = np.zeros(len(offsets) - 1, np.int64)
-    if len(trie.child) > 1:
-        _count(data, offsets, trie.child, trie.ends, counts)
+    firsts = np.flatnonzero(trie.child[0]).astype(np.uint8)
+    behind = int(offsets[0])
+    for start in range(behind, int(offsets[-1]), BLOCK) if len(firsts) else ():
+        text = data[start : min(start + BLOCK, int(offsets[-1]))]
+        found = text == firsts[0]
+        for first in firsts[1:]:
+            found |= text == first
+        places = start + np.flatnonzero(found)
+        if len(places):
+            behind = _count(data, offsets, places, trie.child, trie.ends, behind, counts)
     return counts

@@ -65,7 +65,7 @@ def heuristics(text: pa.LargeStringArray) -> pa.RecordBatch:
         np.diff(offsets),
         statistics(data, offsets, words),
         repetition(data, offsets, words),
-        measure_lines(data, offsets),
+        measure_lines(data, offsets, words),
     )
     return pa.RecordBatch.from_arrays(
         [pa.array(columns[field.name], field.type) for field in HEURISTICS_SCHEMA], schema=HEURISTICS_SCHEMA

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 
 from tonnage.kernels.repetition import _earliest, _hash_bytes, _slots
-from tonnage.kernels.tables import TERMINAL, WHITE, tables
-from tonnage.kernels.words import _decode
+from tonnage.kernels.tables import TERMINAL, tables
+from tonnage.kernels.words import Words, _decode
 
 SHORT_LINE = 30  # characters up to which FineWeb calls a line short
 C4_WORDS = 3
@@ -53,30 +53,57 @@ class Lines(NamedTuple):
     newlines: np.ndarray  # line feeds
 
 
-def measure_lines(data: np.ndarray, offsets: np.ndarray) -> Lines:
-    """Sums of n documents: `data` uint8 (UTF-8), `offsets` int64[n + 1]."""
+def measure_lines(data: np.ndarray, offsets: np.ndarray, words: Words) -> Lines:
+    """Sums of n documents: `data` uint8 (UTF-8), `offsets` int64[n + 1], `words` the scan of the same text."""
     documents = len(offsets) - 1
     sums = np.zeros((documents, _COLUMNS), np.int64)
     most = _most_lines(data, offsets)
-    hashes = np.empty(most + 1, np.uint64)
-    table = np.zeros(_slots(most + 1), np.uint64)
-    _measure(data, offsets, tables().classes, _PHRASES, _PHRASE_ENDS, hashes, table, sums)
+    _measure(
+        data,
+        offsets,
+        tables().classes,
+        words.first,
+        words.start,
+        words.end,
+        words.chars,
+        _TRIGGERS,
+        _PHRASES,
+        _PHRASE_ENDS,
+        _PHRASE_TRIGGERS,
+        np.empty(most + 1, np.uint64),
+        np.zeros(_slots(most + 1), np.uint64),
+        sums,
+    )
     return Lines(*(np.ascontiguousarray(column) for column in sums.T))
 
 
-# The first two are "javascript" and "lorem ipsum"; the others are C4's policy phrases.
+# Phrases are looked for where a letter stands that is rare in them and in any text: (phrase, place of that letter).
 _PHRASE_TEXTS = (
-    b"javascript",
-    b"lorem ipsum",
-    b"terms of use",
-    b"privacy policy",
-    b"cookie policy",
-    b"uses cookies",
-    b"use of cookies",
-    b"use cookies",
+    (b"javascript", 2),
+    (b"lorem ipsum", 7),
+    (b"terms of use", 7),
+    (b"privacy policy", 3),
+    (b"cookie policy", 3),
+    (b"uses cookies", 8),
+    (b"use of cookies", 10),
+    (b"use cookies", 7),
 )
-_PHRASES = np.frombuffer(b"".join(_PHRASE_TEXTS), np.uint8)
-_PHRASE_ENDS = np.cumsum([0, *(len(text) for text in _PHRASE_TEXTS)]).astype(np.int64)
+_JAVASCRIPT_PHRASE, _LOREM_PHRASE = 0, 1  # the others are C4's policy phrases
+_PHRASES = np.frombuffer(b"".join(text for text, _ in _PHRASE_TEXTS), np.uint8)
+_PHRASE_ENDS = np.cumsum([0, *(len(text) for text, _ in _PHRASE_TEXTS)]).astype(np.int64)
+_PHRASE_TRIGGERS = np.array([place for _, place in _PHRASE_TEXTS], np.int64)
+
+
+def _triggers() -> np.ndarray:
+    """bool[256]: bytes at which a phrase has to be looked for."""
+    found = np.zeros(256, np.bool_)
+    for text, place in _PHRASE_TEXTS:
+        found[text[place]] = True
+        found[text[place] - 32] = True
+    return found
+
+
+_TRIGGERS = _triggers()
 
 
 @njit(cache=True, nogil=True)
@@ -96,16 +123,16 @@ def _lowered(byte):
 
 
 @njit(cache=True, nogil=True)
-def _phrase_at(data, position, stop, phrases, ends):
-    """Index of the phrase that stands at `position`, ASCII case aside, -1 when there is none."""
-    first = _lowered(data[position])
+def _phrase_around(data, position, begin, stop, phrases, ends, triggers):
+    """Index of the phrase in data[begin:stop] whose trigger stands at `position`, ASCII case aside; -1 without one."""
     for index in range(len(ends) - 1):
-        begin = ends[index]
-        length = ends[index + 1] - begin
-        if phrases[begin] != first or position + length > stop:
+        text = ends[index]
+        length = ends[index + 1] - text
+        start = position - triggers[index]
+        if start < begin or start + length > stop:
             continue
-        place = 1
-        while place < length and _lowered(data[position + place]) == phrases[begin + place]:
+        place = 0
+        while place < length and _lowered(data[start + place]) == phrases[text + place]:
             place += 1
         if place == length:
             return index
@@ -156,81 +183,91 @@ def _c4_ending(data, begin, stop):
 
 
 @njit(cache=True, nogil=True)
-def _measure(data, offsets, classes, phrases, phrase_ends, hashes, table, sums):
+def _last_point(data, begin, stop):
+    """The last code point of data[begin:stop], which is not empty, and where it begins."""
+    position = stop - 1
+    while position > begin and data[position] & 0xC0 == 0x80:
+        position -= 1
+    if data[position] < 0x80:
+        return np.int64(data[position]), position
+    point, _ = _decode(data, position, stop)
+    return point, position
+
+
+@njit(cache=True, nogil=True)
+def _ends_sentence(data, begin, stop, classes):
+    """Whether the word data[begin:stop] ends a sentence, closing quotes and brackets aside."""
+    while stop > begin:
+        point, place = _last_point(data, begin, stop)
+        if not _closes(point):
+            return (classes[point] & TERMINAL) != 0
+        stop = place
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _line_end(data, begin, stop, triggers, phrases, ends, phrase_triggers, row):
+    """(end of the line, its characters, bits of phrases in it: 1 javascript, 2 policy); counts what is met on the way."""
+    stop_of_line = begin
+    while stop_of_line < stop and data[stop_of_line] != _NEWLINE:
+        stop_of_line += 1
+    chars = 0
+    found = 0
+    for position in range(begin, stop_of_line):
+        byte = data[position]
+        chars += (byte & 0xC0) != 0x80
+        if triggers[byte]:
+            phrase = _phrase_around(data, position, begin, stop_of_line, phrases, ends, phrase_triggers)
+            if phrase == _JAVASCRIPT_PHRASE:
+                found |= 1
+            elif phrase == _LOREM_PHRASE:
+                row[_LOREM] += 1
+            elif phrase >= 0:
+                found |= 2
+        elif byte == 123:
+            row[_CURLY] += 1
+    return stop_of_line, chars, found
+
+
+@njit(cache=True, nogil=True)
+def _measure(
+    data, offsets, classes, first, start, end, word_chars, triggers, phrases, ends, phrase_triggers, hashes, table, sums
+):
+    mask = np.uint64(len(table) - 1)
     for document in range(len(offsets) - 1):
         stop = offsets[document + 1]
         row = sums[document]
-        generation = np.uint64(document + 1)
-        mask = np.uint64(_slots(len(hashes)) - 1)
-        line_begin = offsets[document]
-        while line_begin < stop:
-            chars = 0
-            words = 0
-            word_chars = 0
-            longest = 0
-            sentences = 0
-            found = 0  # bit per kind of phrase: 1 javascript, 2 policy
-            text_begin = np.int64(-1)
-            text_end = line_begin
-            last_kind = np.uint16(0)
-            ended = False  # the word so far ends in a sentence terminal, closing marks aside
-            position = line_begin
-            while position < stop and data[position] != _NEWLINE:
-                point = np.int64(data[position])
-                length = np.int64(1)
-                if point >= 0x80:
-                    point, length = _decode(data, position, stop)
-                else:
-                    lowered = point | 32
-                    # j, l, t, p, c, u: no phrase begins with another letter
-                    if lowered == 106 or lowered == 108 or lowered == 116 or lowered == 112 or lowered == 99 or lowered == 117:
-                        phrase = _phrase_at(data, position, stop, phrases, phrase_ends)
-                        if phrase == 0:
-                            found |= 1
-                        elif phrase == 1:
-                            row[_LOREM] += 1
-                        elif phrase > 1:
-                            found |= 2
-                    row[_CURLY] += point == 123
-                kind = classes[point]
-                position += length
-                chars += 1
-                last_kind = kind
-                if kind & WHITE:
-                    words += word_chars > 0
-                    sentences += ended
-                    longest = max(longest, word_chars)
-                    word_chars = 0
-                    ended = False
-                else:
-                    if text_begin < 0:
-                        text_begin = position - length
-                    text_end = position
-                    word_chars += 1
-                    if kind & TERMINAL:
-                        ended = True
-                    elif not _closes(point):
-                        ended = False
-            words += word_chars > 0
-            sentences += ended
-            longest = max(longest, word_chars)
+        word = first[document]
+        last = first[document + 1]
+        begin = offsets[document]
+        while begin < stop:
+            line_end, chars, found = _line_end(data, begin, stop, triggers, phrases, ends, phrase_triggers, row)
             row[_LINES] += 1
             row[_LINE_CHARS] += chars
             row[_MAX_CHARS] = max(row[_MAX_CHARS], chars)
-            row[_NEWLINES] += position < stop
+            row[_NEWLINES] += line_end < stop
             row[_JAVASCRIPT] += found & 1
             row[_POLICY] += found >> 1
-            if text_begin >= 0:
-                row[_BULLETS] += _is_bullet(data, text_begin, text_end)
-                row[_ELLIPSES] += _ends_in_ellipsis(data, text_begin, text_end)
-                row[_TERMINAL] += (last_kind & TERMINAL) != 0
+            line_word = word
+            longest = 0
+            sentences = 0
+            while word < last and start[word] < line_end:
+                longest = max(longest, np.int64(word_chars[word]))
+                sentences += _ends_sentence(data, start[word], end[word], classes)
+                word += 1
+            if word > line_word:
+                text, text_end = start[line_word], end[word - 1]
+                row[_BULLETS] += _is_bullet(data, text, text_end)
+                row[_ELLIPSES] += _ends_in_ellipsis(data, text, text_end)
+                row[_TERMINAL] += (classes[_last_point(data, begin, line_end)[0]] & TERMINAL) != 0
                 row[_SHORT] += chars <= SHORT_LINE
                 filled = row[_FILLED]
-                hashes[filled] = _hash_bytes(data, line_begin, position)
-                if _earliest(table, mask, generation, hashes, filled) != filled:
+                hashes[filled] = _hash_bytes(data, begin, line_end)
+                if _earliest(table, mask, np.uint64(document + 1), hashes, filled) != filled:
                     row[_DUP_CHARS] += chars
                 row[_FILLED] += 1
-                if found == 0 and words >= C4_WORDS and longest <= C4_WORD_CHARS and _c4_ending(data, text_begin, text_end):
+                whole = word - line_word >= C4_WORDS and longest <= C4_WORD_CHARS and found == 0
+                if whole and _c4_ending(data, text, text_end):
                     row[_C4_LINES] += 1
                     row[_C4_SENTENCES] += max(sentences, 1)
-            line_begin = position + 1
+            begin = line_end + 1

@@ -34,7 +34,7 @@ class Statistics(NamedTuple):
     replacement: np.ndarray  # U+FFFD
     hashes: np.ndarray  # '#'
     ellipses: np.ndarray  # U+2026 and, not overlapping, '...'
-    hex_run: np.ndarray  # the longest run of hexadecimal digits
+    hex_run: np.ndarray  # the longest run of hexadecimal digits, any case
     words: np.ndarray
     wordlike: np.ndarray  # words that hold more than punctuation and symbols
     wordlike_chars: np.ndarray
@@ -64,58 +64,112 @@ _STOP_CODES = np.array([_code(word.encode()) for word in STOP_WORDS], np.uint64)
 
 
 @njit(cache=True, nogil=True)
+def _characters(data, offsets, classes, sums):
+    """ASCII through a histogram of bytes, four of them so that equal neighbours do not wait for each other."""
+    histogram = np.zeros((4, 256), np.int64)
+    for document in range(len(offsets) - 1):
+        begin = offsets[document]
+        stop = offsets[document + 1]
+        histogram[:] = 0
+        position = begin
+        while position + 4 <= stop:
+            histogram[0, data[position]] += 1
+            histogram[1, data[position + 1]] += 1
+            histogram[2, data[position + 2]] += 1
+            histogram[3, data[position + 3]] += 1
+            position += 4
+        while position < stop:
+            histogram[0, data[position]] += 1
+            position += 1
+        row = sums[document]
+        ascii_bytes = 0
+        for byte in range(0x80):
+            count = histogram[0, byte] + histogram[1, byte] + histogram[2, byte] + histogram[3, byte]
+            if count:
+                ascii_bytes += count
+                _add(row, classes[byte], count)
+                if byte == 35:
+                    row[_HASHES] = count
+                elif byte == 46 and count >= 3:
+                    row[_ELLIPSES] = _dots(data, begin, stop)
+        row[_CHARS] = ascii_bytes
+        row[_HEX_RUN] = _hex_run(data, begin, stop)
+        if ascii_bytes < stop - begin:
+            _wide_characters(data, begin, stop, classes, row)
+
+
+@njit(cache=True, nogil=True)
+def _add(row, kind, count):
+    if kind & DIGIT:
+        row[_DIGITS] += count
+    if kind & UPPER:
+        row[_UPPER] += count
+    if kind & ALNUM:
+        row[_ALNUM] += count
+    if kind & WHITE:
+        row[_WHITE] += count
+
+
+@njit(cache=True, nogil=True)
+def _dots(data, begin, stop):
+    """How often '...' occurs without overlap."""
+    found = 0
+    dots = 0
+    for position in range(begin, stop):
+        if data[position] != 46:
+            dots = 0
+            continue
+        dots += 1
+        if dots == 3:
+            found += 1
+            dots = 0
+    return found
+
+
+@njit(cache=True, nogil=True)
 def _is_hex(byte):
     return 48 <= byte <= 57 or 97 <= (byte | 32) <= 102
 
 
 @njit(cache=True, nogil=True)
-def _characters(data, offsets, classes, sums):
-    for document in range(len(offsets) - 1):
-        position = offsets[document]
-        stop = offsets[document + 1]
-        chars = digits = upper = alnum = white = replacement = hashes = ellipses = dots = hex_run = longest = 0
-        while position < stop:
-            byte = data[position]
-            chars += 1
-            if byte < 0x80:
-                position += 1
-                kind = classes[byte]
-                digits += (kind & DIGIT) != 0
-                upper += (kind & UPPER) != 0
-                alnum += (kind & ALNUM) != 0
-                white += (kind & WHITE) != 0
-                hashes += byte == 35
-                if byte == 46:
-                    dots += 1
-                    if dots == 3:
-                        ellipses += 1
-                        dots = 0
-                else:
-                    dots = 0
-                hex_run = hex_run + 1 if _is_hex(byte) else 0
-                longest = max(longest, hex_run)
-                continue
-            point, length = _decode(data, position, stop)
-            position += length
-            kind = classes[point]
-            digits += (kind & DIGIT) != 0
-            upper += (kind & UPPER) != 0
-            alnum += (kind & ALNUM) != 0
-            white += (kind & WHITE) != 0
-            replacement += point == 0xFFFD
-            ellipses += point == 0x2026
-            dots = 0
-            hex_run = 0
-        row = sums[document]
-        row[_CHARS] = chars
-        row[_DIGITS] = digits
-        row[_UPPER] = upper
-        row[_ALNUM] = alnum
-        row[_WHITE] = white
-        row[_REPLACEMENT] = replacement
-        row[_HASHES] = hashes
-        row[_ELLIPSES] = ellipses
-        row[_HEX_RUN] = longest
+def _hex_run(data, begin, stop):
+    """The longest run of hexadecimal digits in data[begin:stop].
+
+    A longer run than the longest so far has to cover the byte that many places ahead, so most bytes are never looked at.
+    """
+    longest = 0
+    known = begin  # from `begin` to here are hexadecimal digits
+    while begin + longest < stop:
+        probe = begin + longest
+        place = probe
+        while place >= known and _is_hex(data[place]):
+            place -= 1
+        if place >= known:
+            begin = place + 1
+            known = max(probe + 1, begin) if place < probe else begin
+            continue
+        known = probe + 1
+        while known < stop and _is_hex(data[known]):
+            known += 1
+        longest = known - begin
+        begin = known
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def _wide_characters(data, begin, stop, classes, row):
+    """Adds the code points from U+0080 on."""
+    position = begin
+    while position < stop:
+        if data[position] < 0x80:
+            position += 1
+            continue
+        point, length = _decode(data, position, stop)
+        position += length
+        row[_CHARS] += 1
+        _add(row, classes[point], 1)
+        row[_REPLACEMENT] += point == 0xFFFD
+        row[_ELLIPSES] += point == 0x2026
 
 
 @njit(cache=True, nogil=True)

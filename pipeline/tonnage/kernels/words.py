@@ -38,21 +38,19 @@ class Words(NamedTuple):
 def scan_words(data: np.ndarray, offsets: np.ndarray) -> Words:
     """The words of n documents: `data` uint8 (valid UTF-8), `offsets` int64[n + 1] into it."""
     known = tables()
+    # Two words take at least three bytes, their space included. Pages that are never written cost no memory.
+    most = (int(offsets[-1] - offsets[0]) + 2 * len(offsets)) // 2
     first = np.zeros(len(offsets), np.int64)
-    _count(data, offsets, known.classes, first)
-    np.cumsum(first, out=first)
-    size = int(first[-1])
-    words = Words(
-        first,
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int32),
-        np.empty(size, np.uint64),
-        np.empty(size, np.int32),
-        np.empty(size, np.uint8),
+    columns = (
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int32),
+        np.empty(most, np.uint64),
+        np.empty(most, np.int32),
+        np.empty(most, np.uint8),
     )
-    _scan(data, offsets, known.classes, known.lower, *words)
-    return words
+    _scan(data, offsets, known.classes, known.lower, first, *columns)
+    return Words(first, *(column[: first[-1]] for column in columns))
 
 
 def fold_text(data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,49 +88,16 @@ def _decode(data, position, stop):
 
 
 @njit(cache=True, nogil=True)
-def _count(data, offsets, classes, counts):
-    """Number of words of document i into counts[i + 1]."""
-    for document in range(len(offsets) - 1):
-        position = offsets[document]
-        stop = offsets[document + 1]
-        words = 0
-        state = 0  # 0 between words, 1 in a word of a run, 2 behind a letter that is a word of its own
-        while position < stop:
-            byte = data[position]
-            if byte < 0x80:
-                position += 1
-                if classes[byte] & WHITE:
-                    state = 0
-                elif state != 1:
-                    words += 1
-                    state = 1
-                continue
-            point, length = _decode(data, position, stop)
-            position += length
-            kind = classes[point]
-            if kind & WHITE:
-                state = 0
-            elif kind & UNSPACED:
-                words += 1
-                state = 2
-            elif state == 0 or (state == 2 and not kind & MARK):
-                words += 1
-                state = 1
-        counts[document + 1] = words
+def _mix(value, part):
+    """A hash so far and eight more bytes: multiply, and let the upper half act on the lower."""
+    value = (value ^ part) * _STEP
+    return value ^ (value >> np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
-def _hash_step(value, point):
-    value = (value ^ np.uint64(point)) * _STEP
-    return value ^ (value >> np.uint64(29))
-
-
-@njit(cache=True, nogil=True)
-def _hash_end(value, chars):
-    """splitmix64's last rounds; 0 is kept for words of which nothing is left."""
-    if chars == 0:
-        return np.uint64(0)
-    value = (value ^ (value >> np.uint64(30))) * _STEP
+def _finish(value, part, size):
+    """The hash of a folded word of `size` bytes, the last ones in `part`; splitmix64's last rounds, never 0."""
+    value = _mix(value ^ np.uint64(size), part)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     value ^= value >> np.uint64(31)
     return max(value, np.uint64(1))
@@ -140,35 +105,47 @@ def _hash_end(value, chars):
 
 @njit(cache=True, nogil=True)
 def _scan(data, offsets, classes, lower, first, start, end, chars, folded, folded_chars, flags):
+    """Fills the columns of Words. The folded word enters its hash as UTF-8, eight bytes at a time."""
+    word = np.int64(0)
     for document in range(len(offsets) - 1):
         position = offsets[document]
         stop = offsets[document + 1]
-        word = first[document]
         while position < stop:
-            kind = classes[data[position]] if data[position] < 0x80 else np.uint16(0)
             point = np.int64(data[position])
             length = np.int64(1)
             if point >= 0x80:
                 point, length = _decode(data, position, stop)
-                kind = classes[point]
+            kind = classes[point]
             if kind & WHITE:
                 position += length
                 continue
             begin = position
             alone = (kind & UNSPACED) != 0
             any_kind = np.uint16(0)
-            silent = np.uint16(SILENT)
+            every_kind = np.uint16(SILENT)
             value = _SEED
+            part = np.uint64(0)
+            size = 0
             count = 0
-            folded_count = 0
+            loud = 0
             while True:
                 position += length
                 count += 1
                 any_kind |= kind
-                silent &= kind
+                every_kind &= kind
                 if not kind & SILENT:
-                    value = _hash_step(value, lower[point])
-                    folded_count += 1
+                    loud += 1
+                    bytes_ = np.uint64(lower[point])
+                    width = 1
+                    if bytes_ >= 0x80:
+                        bytes_, width = _packed(bytes_)
+                    for _ in range(width):
+                        part = (part << np.uint64(8)) | (bytes_ & np.uint64(0xFF))
+                        bytes_ >>= np.uint64(8)
+                        size += 1
+                        if size & 7 == 0:
+                            value = _mix(value, part)
+                            part = np.uint64(0)
                 if position >= stop:
                     break
                 point = np.int64(data[position])
@@ -183,17 +160,33 @@ def _scan(data, offsets, classes, lower, first, start, end, chars, folded, folde
             start[word] = begin
             end[word] = position
             chars[word] = count
-            folded[word] = _hash_end(value, folded_count)
-            folded_chars[word] = folded_count
+            folded[word] = _finish(value, part, size) if loud else np.uint64(0)
+            folded_chars[word] = loud
             flag = np.uint8(0)
             if any_kind & ALPHA:
                 flag |= np.uint8(HAS_ALPHA)
             if alone:
                 flag |= np.uint8(IS_UNSPACED)
-            if silent:
+            if every_kind:
                 flag |= np.uint8(IS_SILENT)
             flags[word] = flag
             word += 1
+        first[document + 1] = word
+
+
+@njit(cache=True, nogil=True)
+def _packed(point):
+    """The UTF-8 bytes of a code point from U+0080 on in one number, the first one lowest, and how many there are."""
+    low = np.uint64(0x80) | (point & np.uint64(0x3F))
+    second = np.uint64(0x80) | ((point >> np.uint64(6)) & np.uint64(0x3F))
+    third = np.uint64(0x80) | ((point >> np.uint64(12)) & np.uint64(0x3F))
+    if point < 0x800:
+        return (np.uint64(0xC0) | (point >> np.uint64(6))) | (low << np.uint64(8)), 2
+    if point < 0x10000:
+        first = np.uint64(0xE0) | (point >> np.uint64(12))
+        return first | (second << np.uint64(8)) | (low << np.uint64(16)), 3
+    first = np.uint64(0xF0) | (point >> np.uint64(18))
+    return first | (third << np.uint64(8)) | (second << np.uint64(16)) | (low << np.uint64(24)), 4
 
 
 @njit(cache=True, nogil=True)
@@ -225,7 +218,7 @@ def _fold(data, offsets, classes, lower, result, bounds):
         position = offsets[document]
         stop = offsets[document + 1]
         begin = place
-        state = 0  # as in _count
+        state = 0  # 0 between words, 1 in a word of a run, 2 behind a letter that is a word of its own
         parted = False  # a word border lies between what was written last and what comes
         while position < stop:
             point = np.int64(data[position])

@@ -33,9 +33,10 @@ def run(documents: list[str]) -> list[dict[str, Any]]:
     """
     sample = _sample(documents)
     megabytes = sum(len(document.encode()) for document in sample) / 1e6
-    cases = [("datatrove Gopher filters, spaCy words", contextlib.nullcontext, "spacy", TARGET)]
-    cases.append(("datatrove Gopher filters, str.split words", _plain_words, None, None))
-    return [_row(sample, megabytes, *case) for case in cases]
+    return [
+        _row(sample, megabytes, "datatrove Gopher filters, spaCy words", contextlib.nullcontext, "spacy", TARGET),
+        _row(sample, megabytes, "datatrove Gopher filters, str.split words", _plain_words, None, None),
+    ]
 
 
 def _sample(documents: Sequence[str]) -> list[str]:

@@ -26,13 +26,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numba import njit
 
+from tonnage.kernels.hashing import earliest, hash_bytes, joined, slots
+
+_earliest, _hash_bytes, _slots = earliest, hash_bytes, slots
+
 TOP_NGRAMS = (2, 3, 4)
 DUP_NGRAMS = (5, 6, 7, 8, 9, 10)
 
 _NEWLINE = 10
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_POSITION_BITS = np.uint64(32)
-_POSITION_MASK = np.uint64(0xFFFFFFFF)
 
 
 class WordArrays(Protocol):
@@ -80,7 +81,7 @@ def repetition(data: np.ndarray, offsets: np.ndarray, words: WordArrays) -> Repe
         words.end,
         words.folded,
         words.folded_chars,
-        np.zeros(_slots(elements), np.uint64),
+        np.zeros(slots(elements), np.uint64),
         np.empty((2, longest_lines + 1), np.uint64),
         np.empty((2, longest_lines + 1), np.int64),
         np.empty((2, longest_words + 1), np.uint64),
@@ -90,47 +91,6 @@ def repetition(data: np.ndarray, offsets: np.ndarray, words: WordArrays) -> Repe
         dup_chars,
     )
     return Repetition(chars, *(np.ascontiguousarray(column) for column in sums.T), top_chars, dup_chars)
-
-
-@njit(cache=True, nogil=True)
-def _slots(elements):
-    """Slots of a table for `elements` keys: a power of two, at most half of them taken."""
-    slots = 4
-    while slots < 2 * elements:
-        slots *= 2
-    return slots
-
-
-@njit(cache=True, nogil=True)
-def _mixed(value):
-    """The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection; every output bit hangs on every input bit."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def _joined(sequence, element):
-    """The hash of a sequence with one more element."""
-    return _mixed(sequence * _GOLDEN + element)
-
-
-@njit(cache=True, nogil=True)
-def _hash_bytes(data, begin, stop):
-    value = np.uint64(stop - begin)
-    position = begin
-    while position + 8 <= stop:
-        chunk = np.uint64(0)
-        for byte in range(8):
-            chunk |= np.uint64(data[position + byte]) << np.uint64(8 * byte)
-        value = (value ^ chunk) * _GOLDEN
-        value ^= value >> np.uint64(32)
-        position += 8
-    chunk = np.uint64(0)
-    while position < stop:
-        chunk = (chunk << np.uint64(8)) | np.uint64(data[position])
-        position += 1
-    return _mixed((value ^ chunk) * _GOLDEN)
 
 
 @njit(cache=True, nogil=True)
@@ -159,32 +119,13 @@ def _extent(data, offsets):
 
 
 @njit(cache=True, nogil=True)
-def _earliest(table, mask, generation, hashes, position):
-    """The earliest position whose hash is that of `position`, which is entered when there is none.
-
-    A slot holds generation and position; a slot of another generation is free, so nothing is ever cleared.
-    """
-    wanted = hashes[position]
-    slot = wanted & mask
-    while True:
-        entry = table[slot]
-        if entry >> _POSITION_BITS != generation:
-            table[slot] = (generation << _POSITION_BITS) | np.uint64(position)
-            return position
-        found = np.int64(entry & _POSITION_MASK)
-        if hashes[found] == wanted:
-            return found
-        slot = (slot + np.uint64(1)) & mask
-
-
-@njit(cache=True, nogil=True)
 def _duplicates(table, generation, hashes, chars, count):
     """(number, characters) of the elements that are equal to an earlier one."""
-    mask = np.uint64(_slots(count) - 1)
+    mask = np.uint64(slots(count) - 1)
     number = 0
     total = 0
     for position in range(count):
-        if _earliest(table, mask, generation, hashes, position) != position:
+        if earliest(table, mask, generation, hashes, position) != position:
             number += 1
             total += chars[position]
     return number, total
@@ -215,7 +156,7 @@ def _cut(data, begin, stop, word, last, start, end, hashes, chars):
             while word < last and end[word] <= line_begin:
                 word += 1
             blank = word == last or start[word] >= line_stop
-            line_hash = _hash_bytes(data, line_begin, line_stop)
+            line_hash = hash_bytes(data, line_begin, line_stop)
             if not blank:
                 hashes[0, lines] = line_hash
                 chars[0, lines] = line_chars
@@ -223,10 +164,10 @@ def _cut(data, begin, stop, word, last, start, end, hashes, chars):
             stripped_begin = max(line_begin, text_begin)
             stripped_stop = min(line_stop, text_stop)
             if stripped_stop - stripped_begin < line_stop - line_begin:
-                line_hash = _hash_bytes(data, stripped_begin, stripped_stop)
+                line_hash = hash_bytes(data, stripped_begin, stripped_stop)
                 line_chars = _chars(data[stripped_begin:stripped_stop])
             if inside:
-                paragraph_hash = _joined(paragraph_hash, line_hash)
+                paragraph_hash = joined(paragraph_hash, line_hash)
                 paragraph_chars += 1 + line_chars
             else:
                 paragraph_hash = line_hash
@@ -258,7 +199,7 @@ def _lengthened(size, words, hashes, candidates, count):
     for index in range(count - 1):
         position = candidates[index]
         if candidates[index + 1] == position + 1:
-            hashes[position] = _joined(hashes[position], words[position + size - 1])
+            hashes[position] = joined(hashes[position], words[position + size - 1])
             candidates[kept] = position
             kept += 1
     return kept
@@ -271,21 +212,21 @@ def _top_ngram(size, table, generation, hashes, candidates, count, ends, times, 
     `candidates` are all positions at which an n-gram that occurs twice may stand; `ends[p]` are the characters of the
     words before p. Makes `repeated[p]` equal to `size` where the n-gram at p does occur twice.
     """
-    mask = np.uint64(_slots(count) - 1)
+    mask = np.uint64(slots(count) - 1)
     most = 1
     first = 0
     for index in range(count):
         position = candidates[index]
-        earliest = _earliest(table, mask, generation, hashes, position)
-        if earliest == position:
+        before = earliest(table, mask, generation, hashes, position)
+        if before == position:
             times[position] = 1
             continue
         repeated[position] = size
-        repeated[earliest] = size
-        times[earliest] += 1
-        if times[earliest] > most or (times[earliest] == most and earliest < first):
-            most = times[earliest]
-            first = earliest
+        repeated[before] = size
+        times[before] += 1
+        if times[before] > most or (times[before] == most and before < first):
+            most = times[before]
+            first = before
     return most * (ends[first + size] - ends[first] + size - 1)
 
 
@@ -306,7 +247,7 @@ def _duplicate_ngrams(size, table, generation, hashes, candidates, count, ends):
 
     The search goes on behind each one found, so they do not overlap.
     """
-    mask = np.uint64(_slots(count) - 1)
+    mask = np.uint64(slots(count) - 1)
     found = False
     total = 0
     resume = 0
@@ -314,7 +255,7 @@ def _duplicate_ngrams(size, table, generation, hashes, candidates, count, ends):
         position = candidates[index]
         if position < resume:
             continue
-        if _earliest(table, mask, generation, hashes, position) != position:
+        if earliest(table, mask, generation, hashes, position) != position:
             found = True
             total += ends[position + size] - ends[position]
             resume = position + size
@@ -328,7 +269,7 @@ def _ngrams(table, generation, words, hashes, numbers, count, top_chars, dup_cha
     repeated[:count] = 0
     candidate_count = max(count - 1, 0)
     for position in range(candidate_count):
-        hashes[position] = _joined(words[position], words[position + 1])
+        hashes[position] = joined(words[position], words[position + 1])
         candidates[position] = position
     for size in range(2, min(4, count) + 1):
         if size > 2:

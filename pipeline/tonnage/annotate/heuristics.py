@@ -1,7 +1,7 @@
 """The heuristics columns: statistics, repetition and line measures of each document, from one scan of its words.
 
-Numbers only: rules decide over them (recipe/presets.yaml), so a threshold can change without reading text again. A ratio
-over nothing is null, never NaN. What each sum counts, and after whom, is said where it is counted (kernels/).
+Numbers only: rules decide over them (recipe/presets.yaml), so a threshold can change without reading text again. A
+ratio over nothing is null, never NaN. What each sum counts, and after whom, is said where it is counted (kernels/).
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _columns(sizes: np.ndarray, counts: Statistics, repeats: Repetition, lines: 
         "alpha_word_ratio": _ratio(counts.alpha_words, words),
         "unspaced_ratio": _ratio(counts.unspaced, words),
         "long_word_ratio": _ratio(counts.long_words, words),
-        "bullet_line_ratio": _ratio(lines.bullets, lines.lines),
-        "ellipsis_line_ratio": _ratio(lines.ellipses, lines.lines),
+        "bullet_line_ratio": _ratio(lines.bullets, lines.split_lines),
+        "ellipsis_line_ratio": _ratio(lines.ellipses, lines.split_lines),
         "terminal_line_ratio": _ratio(lines.terminal, lines.filled),
         "short_line_ratio": _ratio(lines.short, lines.filled),
         "fineweb_dup_char_ratio": _ratio(lines.dup_chars, lines.line_chars),

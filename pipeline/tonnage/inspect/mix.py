@@ -38,18 +38,18 @@ def mixture_tables(content: Mapping[str, Any]) -> list[Table]:
     """One table a phase, and the exposure over all phases."""
     tables = []
     for phase in content["phases"]:
-        rows = [
+        rows: list[tuple[Any, ...]] = [
             (cell, entry["weight"], entry["sequences"], entry["tokens"], f"{entry['epochs']:.3f}")
             for cell, entry in phase["cells"].items()
         ]
         rows.append(("total", phase["weight_sum"], phase["sequences"], phase["tokens"], None))
         title = f"Phase {phase['name']}: {phase['tokens']:,} tokens"
         tables.append(Table(title, ("cell", "weight", "sequences", "tokens", "epochs"), tuple(rows)))
-    rows = []
+    drawn_rows: list[tuple[Any, ...]] = []
     for cell, epochs in content["exposure"].items():
         drawn = sum(phase["cells"][cell]["tokens"] for phase in content["phases"] if cell in phase["cells"])
-        rows.append((cell, content["cells"][cell]["tokens"], drawn, f"{epochs:.3f}"))
+        drawn_rows.append((cell, content["cells"][cell]["tokens"], drawn, f"{epochs:.3f}"))
     title = f"All phases: {content['budget']:,} tokens in sequences of {content['sequence_length']:,}"
     notes = tuple(content.get("notes", ()))
-    tables.append(Table(title, ("cell", "tokens in the corpus", "tokens drawn", "epochs"), tuple(rows), notes))
+    tables.append(Table(title, ("cell", "tokens in the corpus", "tokens drawn", "epochs"), tuple(drawn_rows), notes))
     return tables

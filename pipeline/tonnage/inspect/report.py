@@ -41,7 +41,8 @@ def plan_table(plan: Plan, found: Sequence[StepState]) -> Table:
     files = sum(len(source.files) for source in plan.sources)
     size = sum(file.bytes for source in plan.sources for file in source.files)
     return Table(
-        f"Plan of {plan.recipe.name}: {len(plan.sources)} sources, {files:,} files, {size:,} bytes, {len(plan.shards):,} shards",
+        f"Plan of {plan.recipe.name}: {len(plan.sources)} sources, {files:,} files, {size:,} bytes, "
+        f"{len(plan.shards):,} shards",
         ("step", "key", "tasks done", "why"),
         tuple(rows),
     )
@@ -81,7 +82,8 @@ def verify_run(view: RunView) -> Iterator[str]:
         failed += bool(check.faults)
     if failed:
         raise WorkFailed(
-            f"{failed} check(s) of run {view.root} failed; give the same `tonnage run` command again: what changed is redone"
+            f"{failed} check(s) of run {view.root} failed; give the same `tonnage run` command again: what "
+            f"changed is redone"
         )
 
 

@@ -67,9 +67,7 @@ def _candidates(view: RunView, wanted: Callable[[Any], np.ndarray]) -> Iterator[
     """(id reversed as rank, ordinal of the shard, row) of every document asked for."""
     for ordinal, place in enumerate(view.shards()):
         selection = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)))
-        table = {
-            name: selection.column(name).to_numpy(zero_copy_only=False) for name in ("keep", "reason", "cell")
-        }
+        table = {name: selection.column(name).to_numpy(zero_copy_only=False) for name in ("keep", "reason", "cell")}
         rows = np.flatnonzero(wanted({**table, "keep": table["keep"].astype(bool)}))
         if len(rows):
             ids = read_table(join(view.root, documents_path(place.source, place.shard)), ["id"]).column("id")

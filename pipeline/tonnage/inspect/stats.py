@@ -94,7 +94,7 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
     names = [rule["name"] for rule in content["rules"]]
     order = [*names, *sorted(set(total.dropped) - set(names))]
     conditions = {rule["name"]: _condition(rule) for rule in content["rules"]}
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             rule,
             total.dropped[rule].documents if rule in total.dropped else 0,
@@ -112,7 +112,10 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
         "Documents dropped by each rule, in the order in which rules decide",
         ("rule", "documents", "%", "bytes", "tokens", "not applicable", "drops when"),
         tuple(rows),
-        ("A document is counted under the first rule that drops it; not applicable: it reached the rule, which says nothing of it.",),
+        (
+            "A document is counted under the first rule that drops it; not applicable: it reached the rule, "
+            "which says nothing of it.",
+        ),
     )
 
 
@@ -129,9 +132,7 @@ def _by_cell(content: Mapping[str, Any]) -> Table:
     ]
     edges = content.get("edges")
     notes = (f"Quality buckets end at scores {', '.join(f'{edge:.4f}' for edge in edges)}.",) if edges else ()
-    return Table(
-        "Kept documents by cell", ("cell", "documents", "bytes", "tokens", "% of bytes"), tuple(rows), notes
-    )
+    return Table("Kept documents by cell", ("cell", "documents", "bytes", "tokens", "% of bytes"), tuple(rows), notes)
 
 
 def _by_shard(root: str, content: Mapping[str, Any]) -> Table:

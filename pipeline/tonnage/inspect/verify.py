@@ -1,6 +1,7 @@
 """Verification: everything a run claims, computed again from what lies on disk.
 
-Hashes of every file, identities of every document, every rule's verdict, every duplicate's kept twin, every count of the
+Hashes of every file, identities of every document, every rule's verdict, every duplicate's kept twin, every count of
+the
 funnel, every token shard's borders and a sample of its texts, and the sums of the mixture. Reads everything, writes
 nothing; one check is one function that yields its faults.
 """
@@ -17,7 +18,7 @@ import orjson
 import xxhash
 
 from tonnage.inspect.view import RunView
-from tonnage.plan import DOCUMENTS, EXACT, EXPORT, MIXTURE, RULES
+from tonnage.plan import DOCUMENTS, EXACT, EXPORT, MIXTURE
 from tonnage.run.packing import MIXTURE_FILE
 from tonnage.select import EXACT_DUPLICATE, apply_rules, columns_needed
 from tonnage.steps.decide import ShardColumns, read_columns

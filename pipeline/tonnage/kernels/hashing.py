@@ -1,4 +1,5 @@
-"""Hashes of bytes and of sequences, and the table that finds the earliest of equal hashes in one document after another.
+"""Hashes of bytes and of sequences, and the table that finds the earliest of equal hashes in one document after
+another.
 
 What is hashed and counted is for repetition.py and lines.py.
 """

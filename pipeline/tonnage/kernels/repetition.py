@@ -21,12 +21,13 @@ Where this differs from datatrove:
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from tonnage.kernels.hashing import earliest, hash_bytes, joined, slots
+from tonnage.kernels.words import Words
 
 _earliest, _hash_bytes, _slots = earliest, hash_bytes, slots
 
@@ -34,16 +35,6 @@ TOP_NGRAMS = (2, 3, 4)
 DUP_NGRAMS = (5, 6, 7, 8, 9, 10)
 
 _NEWLINE = 10
-
-
-class WordArrays(Protocol):
-    """The part of a word scan that is read here; see kernels/words for shapes and dtypes."""
-
-    first: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    folded: np.ndarray
-    folded_chars: np.ndarray
 
 
 class Repetition(NamedTuple):
@@ -60,7 +51,7 @@ class Repetition(NamedTuple):
     dup_chars: np.ndarray  # int64[n, 6], n-grams of DUP_NGRAMS
 
 
-def repetition(data: np.ndarray, offsets: np.ndarray, words: WordArrays) -> Repetition:
+def repetition(data: np.ndarray, offsets: np.ndarray, words: Words) -> Repetition:
     """Repetition sums of n documents: `data` uint8 (UTF-8), `offsets` int64[n + 1], `words` the scan of the same text.
 
     Takes memory of at most about 80 bytes a word and 32 bytes a line of the batch's longest document.

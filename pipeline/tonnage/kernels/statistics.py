@@ -1,7 +1,7 @@
 """Counts over characters and words of each document, for Gopher's quality rules and for code.
 
-Raw sums only; ratios are made by annotate/heuristics. Definitions are those of Gopher (Rae et al. 2021, arXiv 2112.11446,
-appendix A.1.1) as datatrove's GopherQualityFilter reads them, over the words of kernels/words.
+Raw sums only; ratios are made by annotate/heuristics. Definitions are those of Gopher (Rae et al. 2021, arXiv
+2112.11446, appendix A.1.1) as datatrove's GopherQualityFilter reads them, over the words of kernels/words.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ def _wide_characters(text, classes, row):
 def _short_code(data, begin, end):
     """The code of the word data[begin:end]; that of a word of more than four bytes is none of a stop word.
 
-    Without a branch on the word's length, which nothing foretells; only at the end of the data bytes are read one by one.
+    Without a branch on the word's length, which nothing foretells; only at the end of the data bytes are read one by
+    one.
     """
     length = np.uint64(min(end - begin, 5))
     value = np.uint64(0)

@@ -1,7 +1,7 @@
 """What kernels know of each code point: its classes as bits of one byte, and its simple lower case.
 
-Built once a process from Python's Unicode database, as flat arrays that kernels take as arguments. What a word is, is for
-words.py.
+Built once a process from Python's Unicode database, as flat arrays that kernels take as arguments. What a word is, is
+for words.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,19 @@ ALNUM = 128  # a letter or number (L*, N*)
 TERMINAL = 256  # ends a sentence (Unicode Sentence_Terminal)
 
 # Unicode 15 PropList, White_Space.
-WHITE_SPACE = (*range(0x9, 0xE), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
+WHITE_SPACE = (
+    *range(0x9, 0xE),
+    0x20,
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200B),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+)
 
 # Unicode 15 PropList, Sentence_Terminal, and the marks of other scripts that end a sentence there.
 SENTENCE_TERMINALS = """
@@ -37,7 +49,8 @@ FE57 FF01 FF0E FF1F FF61 10A56 10A57 10F55-10F59 10F86-10F89 11047 11048 110BE-1
 11A9B 11A9C 11C41 11C42 11EF7 11EF8 11F43 11F44 16A6E 16A6F 16AF5 16B37 16B38 16B44 16E98 1BC9F 1DA88
 """
 
-# Blocks of Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han (Unicode 15 Blocks); letters in them are words of their own.
+# Blocks of Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han (Unicode 15 Blocks); letters in them are words of their
+# own.
 UNSPACED_BLOCKS = (
     (0x0E00, 0x0E80),  # Thai
     (0x0E80, 0x0F00),  # Lao
@@ -76,7 +89,9 @@ _CLASSES = {
 
 
 class Tables(NamedTuple):
-    """`classes` uint16[CODE_POINTS], bits as named in this module; `lower` int32[CODE_POINTS], the folded code point."""
+    """`classes` uint16[CODE_POINTS], bits as named in this module; `lower` int32[CODE_POINTS], the folded code
+    point.
+    """
 
     classes: np.ndarray
     lower: np.ndarray

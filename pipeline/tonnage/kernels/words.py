@@ -1,6 +1,7 @@
 """Words of UTF-8 text: found once a batch, for every measure that is about words.
 
-A word is a maximal run of code points that are not white space, except that in scripts written without spaces (Han, kana,
+A word is a maximal run of code points that are not white space, except that in scripts written without spaces (Han,
+kana,
 Thai, Lao, Khmer, Myanmar, Tibetan) each letter is a word of its own, with the combining marks that follow it. Folding
 takes a word to lower case, one code point to one, and leaves out punctuation, symbols, control and format characters; a
 word of these alone folds to nothing. What is measured over words is left to statistics, lines, repetition and linear.

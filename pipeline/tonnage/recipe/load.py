@@ -47,6 +47,7 @@ def _parse(path: str, text: str) -> tuple[dict[str, Any], dict[Path, int]]:
         raise UsageError(f"{path} is empty; a recipe needs at least name and sources")
     if not isinstance(content, dict):
         raise UsageError(f"{path}:1: a recipe is a mapping of keys, found a {type(content).__name__}")
+    assert node is not None
     lines: dict[Path, int] = {}
     _collect_lines(path, node, (), lines)
     return content, lines

@@ -37,6 +37,9 @@ def parse_amount(value: Any) -> Any:
 Amount = Annotated[int, BeforeValidator(parse_amount), Field(gt=0)]
 
 
+CellDimension = Literal["source", "quality", "kind", "language"]
+
+
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
@@ -90,6 +93,7 @@ class QualityTraining(Model):
     bucket: int = Field(200_000, ge=1)
     min_count: int = Field(2, ge=1)
     max_documents_per_class: int = Field(100_000, ge=2)
+    max_bytes_per_class: Amount = 256 << 20
     holdout: float = Field(0.1, gt=0, lt=0.9)
 
 
@@ -218,9 +222,7 @@ class Recipe(Model):
         default_factory=list, description="alarms that are expected, each as RULE:SOURCE, such as gopher-short:code"
     )
     tokenizer: Tokenizer | None = None
-    cells: list[Literal["source", "quality", "kind", "language"]] = Field(
-        default_factory=lambda: ["source"], min_length=1
-    )
+    cells: list[CellDimension] = Field(["source"], min_length=1)
     mixture: Mixture | None = None
     export: list[Export] = Field(default_factory=list)
 

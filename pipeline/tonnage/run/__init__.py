@@ -1,7 +1,7 @@
 """Executes a plan on an engine, stage by stage, doing only what no valid receipt proves done.
 
-Here is the order of stages; what a worker does with one shard, cell or model is in steps/, what is due is reuse.py's, what
-must balance is funnel.py's, and what is written about the whole run is record.py's.
+Here is the order of stages; what a worker does with one shard, cell or model is in steps/, what is due is reuse.py's,
+what must balance is funnel.py's, and what is written about the whole run is record.py's.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def check(plan: Plan, until: str = EXPORT) -> None:
 def execute(context: Context, until: str = EXPORT) -> Record:
     """Runs what is due of the plan, up to and including the stage `until`, and returns the run's record.
 
-    Raises UsageError when the mixture cannot be, and WorkFailed when input, balance, an alarm or a worker stops the run;
-    what was finished until then is kept.
+    Raises UsageError when the mixture cannot be, and WorkFailed when input, balance, an alarm or a worker stops the
+    run; what was finished until then is kept.
     """
     plan = context.plan
     check(plan, until)
@@ -96,6 +96,7 @@ def check_damage(record: Record) -> None:
     if record.damaged:
         listed = ", ".join(f"{count} in source {name}" for name, count in record.damaged.items())
         raise WorkFailed(
-            f"damaged input files: {listed}; all else was done; `tonnage show RUN --rejects SOURCE` names them; mend or "
+            f"damaged input files: {listed}; all else was done; `tonnage show RUN --rejects SOURCE` names "
+            f"them; mend or "
             f"exclude them, or accept them with on_damaged"
         )

@@ -1,4 +1,6 @@
-"""What every stage of a run needs: where the run lies, its plan, the engine that does the work, the progress that says so."""
+"""What every stage of a run needs: where the run lies, its plan, the engine that does the work, the progress that
+says so.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tonnage.plan import Plan, Shard
+from tonnage.plan import Plan
 from tonnage.store.receipts import Receipt
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tonnage import funnel as funnels
 from tonnage.dedup import exact
-from tonnage.errors import WorkFailed
 from tonnage.funnel import SourceFunnel
 from tonnage.plan import BUCKETS, EXACT, RULES, SELECTION, Plan, Shard, column_steps
 from tonnage.quality.buckets import edges, merge
@@ -18,6 +17,7 @@ from tonnage.steps import decide
 from tonnage.store.files import file_fact, join, read_bytes, write_bytes
 from tonnage.store.layout import columns_path, documents_path
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
+
 
 def columns_of(context: Context, shard: Shard) -> decide.ShardColumns:
     """Where the columns of one shard lie."""
@@ -113,18 +113,30 @@ def _find_duplicates(context: Context, rules: Sequence[Receipt]) -> None:
     if state.finished:
         return
     shards = context.plan.shards
-    order = {source.spec.name: index for index, source in enumerate(context.plan.sources)}
+    order = [source.spec.name for source in context.plan.sources]
     partitions = exact.partitions_for(sum(receipt.counts["passed"] for receipt in rules))
     maps = [
         exact.MapTask(
             root=context.root,
             key=step.key,
             source=shard.source,
-            source_index=order[shard.source],
+            source_index=order.index(shard.source),
             shard=shard.shard,
+            ordinal=ordinal,
             documents=documents_path(shard.source, shard.shard),
             verdicts=columns_path(RULES, context.key(RULES), shard.source, shard.shard),
             partitions=partitions,
         )
-        for shard in shards
+        for ordinal, shard in enumerate(shards)
     ]
+    mapped = run_tasks(context, EXACT, exact.exact_map, maps, lambda task: f"map {task.source}/{task.shard:05d}")
+    reduces = [
+        exact.ReduceTask(context.root, step.key, partition, tuple(exact.map_path(step.key, task) for task in maps))
+        for partition in range(partitions)
+    ]
+    reduced = run_tasks(context, EXACT, exact.exact_reduce, reduces, lambda task: f"reduce {task.partition}")
+    pairs = tuple(exact.reduce_path(step.key, partition) for partition in range(partitions))
+    writes = [exact.WriteTask(context.root, step.key, task, tuple(order), pairs) for task in maps]
+    written = run_tasks(context, EXACT, exact.exact_write, writes, lambda task: f"write {task.of.source}")
+    exact.check_balance(mapped, reduced, written)
+    write_manifest(context.root, step.name, step.key, step.material, written)

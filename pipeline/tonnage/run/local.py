@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
 
-from tonnage.annotate import heuristics
 from tonnage.engines.local import LocalEngine
 from tonnage.engines.progress import progress_on
 from tonnage.plan import EXPORT, Plan

@@ -14,6 +14,7 @@ from tonnage.store.layout import model_path
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
 from tonnage.tokenize.policy import TokenPolicy, resolve_policy
 
+
 def tokenizer_path(plan: Plan) -> str:
     """The run's own copy of the tokenizer, relative to the run."""
     return model_path(TOKENIZER, plan.steps[TOKENIZER].key, sample.TOKENIZER_FILE)
@@ -73,9 +74,7 @@ def train_models(context: Context) -> None:
         write_manifest(context.root, step.name, step.key, step.material, [receipt])
 
 
-def _sample(
-    context: Context, sources: Sequence[str], max_bytes: int, max_documents: int
-) -> tuple[sample.Sample, ...]:
+def _sample(context: Context, sources: Sequence[str], max_bytes: int, max_documents: int) -> tuple[sample.Sample, ...]:
     seed = context.plan.recipe.seed
     tasks = [
         sample.RankTask(context.root, sample.Place(shard.source, shard.shard), seed, max_bytes, max_documents)

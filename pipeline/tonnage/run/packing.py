@@ -82,9 +82,7 @@ def _pack_tasks(
     ]
 
 
-def _check_packed(
-    selection: Mapping[str, Sequence[Receipt]], packed: Sequence[Receipt], policy: TokenPolicy
-) -> None:
+def _check_packed(selection: Mapping[str, Sequence[Receipt]], packed: Sequence[Receipt], policy: TokenPolicy) -> None:
     """The balance law between selection and token shards, cell by cell."""
     documents: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
@@ -100,7 +98,8 @@ def _check_packed(
     for cell in sorted(documents):
         if documents[cell] or tokens[cell]:
             raise WorkFailed(
-                f"cell {cell} does not balance: {documents[cell]:+,} documents and {tokens[cell]:+,} tokens selected but "
+                f"cell {cell} does not balance: {documents[cell]:+,} documents and {tokens[cell]:+,} tokens "
+                f"selected but "
                 f"not packed; nothing after this can be trusted, please report it"
             )
 

@@ -23,7 +23,17 @@ from tonnage.store.files import exists, join, read_bytes, write_bytes
 from tonnage.store.receipts import read_manifest
 
 RUN_FILE = "run.json"
-LIBRARIES = ("numpy", "numba", "pyarrow", "polars", "gigatoken", "tokenizers", "fasttext-wheel", "resiliparse", "magika")
+LIBRARIES = (
+    "numpy",
+    "numba",
+    "pyarrow",
+    "polars",
+    "gigatoken",
+    "tokenizers",
+    "fasttext-wheel",
+    "resiliparse",
+    "magika",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,9 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
             }
             for source in plan.sources
         ],
-        "steps": {name: {"key": step.key, "seconds": _seconds(root, name, step.key)} for name, step in plan.steps.items()},
+        "steps": {
+            name: {"key": step.key, "seconds": _seconds(root, name, step.key)} for name, step in plan.steps.items()
+        },
         "rules": [asdict(rule) for rule in plan.rules],
         "edges": list(record.edges) if record.edges is not None else None,
         "dtype": record.dtype,

@@ -12,6 +12,7 @@ from tonnage.steps import sample, scan
 from tonnage.store.layout import model_path
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest
 
+
 def scan_shards(context: Context) -> dict[str, list[Receipt]]:
     """Does what is due of documents and of every column whose model is there; the documents' receipts by source."""
     columns = _columns(context)

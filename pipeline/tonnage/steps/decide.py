@@ -1,7 +1,7 @@
 """Decisions over columns, one documents shard a task: rule verdicts, score histograms, and the final selection.
 
-No task here reads text. The order of decisions and what a rule means are select.py's; exact duplicates are dedup's; which
-counts must balance is funnel.py's.
+No task here reads text. The order of decisions and what a rule means are select.py's; exact duplicates are dedup's;
+which counts must balance is funnel.py's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from tonnage.annotate.heuristics import HEURISTICS_SCHEMA
 from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION
 from tonnage.quality.buckets import Histogram, bucket_of, histogram
 from tonnage.select import EXACT_DUPLICATE, Rule, apply_rules, cell_names, columns_needed
@@ -25,7 +26,6 @@ from tonnage.store.documents import read_table, write_columns
 from tonnage.store.files import file_fact, join
 from tonnage.store.layout import columns_path, documents_path, selection_path, shard_task
 from tonnage.store.receipts import Receipt, write_receipt
-from tonnage.annotate.heuristics import HEURISTICS_SCHEMA
 
 VERDICTS = pa.schema([pa.field("reason", pa.string())])  # the first rule that drops the document, or null
 DOCUMENT_COLUMNS = ("license", "url", "code_language", "timestamp", "source_id", "file")
@@ -154,14 +154,10 @@ def judge(task: RulesTask) -> Receipt:
     return _written(place, RULES, task.key, path, counts, start)
 
 
-def _written(
-    place: ShardColumns, step: str, key: str, path: str, counts: dict[str, Any], start: float
-) -> Receipt:
+def _written(place: ShardColumns, step: str, key: str, path: str, counts: dict[str, Any], start: float) -> Receipt:
     facts = (file_fact(place.root, path, counts["documents"]),)
     seconds = round(time.perf_counter() - start, 3)
-    return write_receipt(
-        place.root, Receipt(step, key, place.task, facts, counts, seconds, place.inputs)
-    )
+    return write_receipt(place.root, Receipt(step, key, place.task, facts, counts, seconds, place.inputs))
 
 
 @dataclass(frozen=True)
@@ -184,6 +180,18 @@ def reasons_of(place: ShardColumns) -> np.ndarray:
     return reasons
 
 
+def survives(reasons: np.ndarray) -> np.ndarray:
+    """bool[n]: where no reason is."""
+    return np.fromiter((reason is None for reason in reasons.tolist()), bool, len(reasons))
+
+
+def _where(condition: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """object[n]: `values` where the condition holds, None elsewhere."""
+    result = np.full(len(condition), None, dtype=object)
+    result[condition] = values[condition]
+    return result
+
+
 def scores_of(place: ShardColumns) -> np.ndarray:
     """Quality score of each document, float32[n]."""
     table = read_table(join(place.root, place.path(QUALITY)), ["quality_score"])
@@ -192,7 +200,7 @@ def scores_of(place: ShardColumns) -> np.ndarray:
 
 def survivor_histogram(place: ShardColumns) -> Histogram:
     """UTF-8 bytes of the survivors of one shard by score: what the bucket edges are computed from."""
-    alive = np.equal(reasons_of(place), None)
+    alive = survives(reasons_of(place))
     return histogram(scores_of(place)[alive], measures(place)[0][alive])
 
 
@@ -201,10 +209,10 @@ def select(task: SelectTask) -> Receipt:
     start = time.perf_counter()
     place = task.columns
     reasons = reasons_of(place)
-    keep = np.equal(reasons, None)
+    keep = survives(reasons)
     cells = _cells(task, len(reasons))
     table = pa.Table.from_arrays(
-        [pa.array(keep), pa.array(reasons, pa.string()), pa.array(np.where(keep, cells, None), pa.string())],
+        [pa.array(keep), pa.array(reasons, pa.string()), pa.array(_where(keep, cells), pa.string())],
         schema=schema.SELECTION,
     )
     path = selection_path(task.key, place.source, place.shard)
@@ -214,8 +222,8 @@ def select(task: SelectTask) -> Receipt:
         "documents": len(reasons),
         "all": tally(np.zeros(len(reasons), np.int64), ["all"], sizes, tokens).get("all", NOTHING),
         "kept": tally(keep.astype(np.int64) - 1, ["kept"], sizes, tokens).get("kept", NOTHING),
-        "dropped": _tally_names(np.where(keep, None, reasons), sizes, tokens),
-        "cells": _tally_names(np.where(keep, cells, None), sizes, tokens),
+        "dropped": _tally_names(_where(~keep, reasons), sizes, tokens),
+        "cells": _tally_names(_where(keep, cells), sizes, tokens),
     }
     return _written(place, SELECTION, task.key, path, counts, start)
 

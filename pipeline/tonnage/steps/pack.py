@@ -54,7 +54,9 @@ class PackTask:
 def group_shards(
     shards: Sequence[Shard], tokens: Mapping[str, int], shard_tokens: int
 ) -> tuple[tuple[Shard, ...], ...]:
-    """Consecutive documents shards, cut where a cell's tokens so far pass `shard_tokens`; shards without any left out."""
+    """Consecutive documents shards, cut where a cell's tokens so far pass `shard_tokens`; shards without any left
+    out.
+    """
     groups: list[tuple[Shard, ...]] = []
     current: list[Shard] = []
     total = 0

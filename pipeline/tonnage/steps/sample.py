@@ -67,7 +67,7 @@ def rank_documents(task: RankTask) -> Candidates:
     url = join(task.root, documents_path(task.place.source, task.place.shard))
     for batch in read_row_groups(url, ["id", "text"]):
         ids = batch.column("id").to_pylist()
-        ranks.append(np.fromiter((xxhash.xxh3_64_intdigest(i, task.seed) for i in ids), np.uint64, len(ids)))
+        ranks.append(np.fromiter((xxhash.xxh3_64_intdigest(i.encode(), task.seed) for i in ids), np.uint64, len(ids)))
         sizes.append(pc.binary_length(batch.column("text")).to_numpy(zero_copy_only=False).astype(np.int64))
     rank = np.concatenate(ranks) if ranks else np.zeros(0, np.uint64)
     size = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
@@ -167,9 +167,7 @@ def _labelled(root: str, samples: Sequence[Sample]) -> list[LabelledText]:
     result: list[LabelledText] = []
     for sample in samples:
         ids, texts = _texts(root, sample)
-        result.extend(
-            LabelledText(source=sample.place.source, id=i, text=t) for i, t in zip(ids, texts, strict=True)
-        )
+        result.extend(LabelledText(source=sample.place.source, id=i, text=t) for i, t in zip(ids, texts, strict=True))
     return sorted(result, key=lambda labelled: labelled.id)
 
 
@@ -193,6 +191,4 @@ def _model_receipt(
     root: str, step: str, key: str, paths: Sequence[str], counts: dict[str, int], start: float
 ) -> Receipt:
     facts = tuple(file_fact(root, path, 0) for path in paths)
-    return write_receipt(
-        root, Receipt(step, key, WHOLE_TASK, facts, counts, round(time.perf_counter() - start, 3), "")
-    )
+    return write_receipt(root, Receipt(step, key, WHOLE_TASK, facts, counts, round(time.perf_counter() - start, 3), ""))

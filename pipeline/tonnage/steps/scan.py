@@ -42,7 +42,9 @@ ENCODED_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Column:
-    """One column step that is due: `key` names its folder; `model`, `label`, `normalise`, `policy` as the step needs."""
+    """One column step that is due: `key` names its folder; `model`, `label`, `normalise`, `policy` as the step
+    needs.
+    """
 
     name: str
     key: str
@@ -111,9 +113,7 @@ class _Documents:
 
     def __init__(self, task: ScanTask, stack: contextlib.ExitStack) -> None:
         self._task = task
-        self._paths = [
-            function(task.shard.source, task.shard.shard) for function in (documents_path, rejects_path)
-        ]
+        self._paths = [function(task.shard.source, task.shard.shard) for function in (documents_path, rejects_path)]
         self._documents = stack.enter_context(
             writing_parquet(join(task.root, self._paths[0]), schema.DOCUMENTS, text_column="text")
         )
@@ -136,8 +136,10 @@ class _Documents:
         written = self._documents.rows + self._rejects.rows
         if not self.counts["rows"] == counted == written:
             raise WorkFailed(
-                f"{self._task.shard.task}: {self.counts['rows']} rows were read, but {self.counts['documents']} documents "
-                f"and {self.counts['rejects']} rejects counted and {written} rows written; this is a fault of the reader, "
+                f"{self._task.shard.task}: {self.counts['rows']} rows were read, but "
+                f"{self.counts['documents']} documents "
+                f"and {self.counts['rejects']} rejects counted and {written} rows written; this is a fault of "
+                f"the reader, "
                 f"please report it"
             )
 

@@ -1,0 +1,1 @@
+"""Duplicates: documents that fall because another one, kept, says the same."""

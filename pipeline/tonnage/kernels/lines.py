@@ -70,7 +70,10 @@ def measure_lines(data: np.ndarray, offsets: np.ndarray, words: Words) -> Lines:
     _measure(
         data,
         offsets,
-        (words.first, words.start, words.end, words.chars),
+        words.first,
+        words.start,
+        words.end,
+        words.chars,
         tables().classes,
         _ends(),
         _BREAKS,
@@ -121,20 +124,10 @@ def _next_break(data, begin, stop, breaks):
                 return position, 1
             if byte == 0xC2 and position + 2 <= stop and data[position + 1] == 0x85:
                 return position, 2
-            if byte == 0xE2 and position + 3 <= stop and data[position + 1] == 0x80:
-                if data[position + 2] == 0xA8 or data[position + 2] == 0xA9:
-                    return position, 3
+            if byte == 0xE2 and position + 3 <= stop and data[position + 1] == 0x80 and data[position + 2] & 0xFE == 0xA8:
+                return position, 3
         position += 1
     return stop, 0
-
-
-@njit(cache=True, nogil=True)
-def _chars(text):
-    """Code points of UTF-8: the bytes that do not continue another."""
-    count = 0
-    for byte in text:
-        count += (byte & 0xC0) != 0x80
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -147,47 +140,57 @@ def _is_wide(text):
 
 
 @njit(cache=True, nogil=True)
-def _holds(text, wanted):
+def _chars(data, begin, stop):
+    """Code points of UTF-8: the bytes that do not continue another."""
     count = 0
-    for byte in text:
-        count += byte == wanted
+    for position in range(begin, stop):
+        count += (data[position] & 0xC0) != 0x80
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _holds_curly(data, begin, stop):
+    count = 0
+    for position in range(begin, stop):
+        count += data[position] == 123
     return count > 0
 
 
 @njit(cache=True, nogil=True)
-def _is_bullet(text):
+def _is_bullet(data, begin, stop):
     """Whether the first character is a hyphen or U+2022."""
-    return text[0] == 45 or (len(text) >= 3 and text[0] == 0xE2 and text[1] == 0x80 and text[2] == 0xA2)
+    if data[begin] == 45:
+        return True
+    return stop - begin >= 3 and data[begin] == 0xE2 and data[begin + 1] == 0x80 and data[begin + 2] == 0xA2
 
 
 @njit(cache=True, nogil=True)
-def _ends_in_ellipsis(text):
+def _ends_in_ellipsis(data, begin, stop):
     """Whether the last characters are three dots or the last one is U+2026."""
-    if len(text) < 3:
+    if stop - begin < 3:
         return False
-    last = text[len(text) - 3 :]
-    return (last[0] == 46 and last[1] == 46 and last[2] == 46) or (
-        last[0] == 0xE2 and last[1] == 0x80 and last[2] == 0xA6
-    )
-
-
-@njit(cache=True, nogil=True)
-def _without_citations(text):
-    """`text` without the citations it ends in: [edit], [citation needed], and brackets around nothing but digits."""
-    stop = len(text)
-    while stop >= 2 and text[stop - 1] == 93:
-        begin = stop - 2
-        while begin > 0 and text[begin] != 91 and stop - begin <= _LONGEST_CITATION:
-            begin -= 1
-        if text[begin] != 91 or not _cites(text[begin + 1 : stop - 1]):
-            break
-        stop = begin
-    return text[:stop]
+    last = data[stop - 1]
+    if last == 46:
+        return data[stop - 2] == 46 and data[stop - 3] == 46
+    return last == 0xA6 and data[stop - 2] == 0x80 and data[stop - 3] == 0xE2
 
 
 _LONGEST_CITATION = 100  # bytes looked through for the opening bracket
 _EDIT = np.frombuffer(b"edit", np.uint8)
 _NEEDED = np.frombuffer(b"citation needed", np.uint8)
+
+
+@njit(cache=True, nogil=True)
+def _without_citations(data, begin, stop):
+    """Where data[begin:stop] ends without citations: [edit], [citation needed], and brackets around nothing but digits."""
+    while stop - begin >= 2 and data[stop - 1] == 93:
+        opening = stop - 2
+        while opening > begin and data[opening] != 91 and stop - opening <= _LONGEST_CITATION:
+            opening -= 1
+        if data[opening] != 91 or not _cites(data[opening + 1 : stop - 1]):
+            break
+        stop = opening
+    return stop
 
 
 @njit(cache=True, nogil=True)
@@ -199,95 +202,105 @@ def _cites(inner):
 
 
 @njit(cache=True, nogil=True)
-def _c4_ending(text):
+def _c4_ending(data, begin, stop):
     """Whether C4 takes the line's end for one of a sentence: . ? ! " or ', but not three dots."""
-    text = _without_citations(text)
-    if len(text) == 0:
+    stop = _without_citations(data, begin, stop)
+    if stop == begin:
         return False
-    last = text[len(text) - 1]
+    last = data[stop - 1]
     if last != 46:
         return last == 63 or last == 33 or last == 34 or last == 39
     for _ in range(2):
-        text = _without_citations(text[: len(text) - 1])
-        if len(text) == 0 or text[len(text) - 1] != 46:
+        stop = _without_citations(data, begin, stop - 1)
+        if stop == begin or data[stop - 1] != 46:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def _last_point(text):
-    """The last code point of `text`, which is not empty, and how many bytes it has."""
-    position = len(text) - 1
-    if text[position] < 0x80:
-        return np.int64(text[position]), 1
-    while position > 0 and text[position] & 0xC0 == 0x80:
+def _last_point(data, begin, stop):
+    """The last code point of data[begin:stop], which is not empty, and where it begins."""
+    position = stop - 1
+    if data[position] < 0x80:
+        return np.int64(data[position]), position
+    while position > begin and data[position] & 0xC0 == 0x80:
         position -= 1
-    if text[position] < 0x80:
-        return np.int64(0xFFFD), len(text) - position
-    point, length = _decode(text, position, len(text))
-    return point, length
+    if data[position] < 0x80:
+        return np.int64(0xFFFD), position
+    point, _ = _decode(data, position, stop)
+    return point, position
 
 
 @njit(cache=True, nogil=True)
-def _ends_sentence(word, classes, ends):
+def _ends_sentence(data, begin, stop, classes, ends):
     """Whether a word that ends in a closing mark or in a wide character ends a sentence."""
-    word = _without_citations(word)
-    while len(word) > 0:
-        end = ends[word[len(word) - 1]]
+    stop = _without_citations(data, begin, stop)
+    while stop > begin:
+        end = ends[data[stop - 1]]
         if end <= _END:
             return end == _END
-        point, length = _last_point(word)
+        point, position = _last_point(data, begin, stop)
         if end == _WIDE and point not in _WIDE_CLOSING:
             return (classes[point] & TERMINAL) != 0
-        word = _without_citations(word[: len(word) - length])
+        stop = _without_citations(data, begin, position)
     return False
 
 
 @njit(cache=True, nogil=True)
-def _sentences(data, start, end, classes, ends):
-    """Sentences in a kept line of these words."""
+def _sentences(data, start, end, word, last, classes, ends):
+    """Sentences in a kept line of the words from `word` to `last`."""
     count = 0
-    for word in range(len(start)):
-        last = ends[data[end[word] - 1]]
-        if last == _END or (last != _NO_END and _ends_sentence(data[start[word] : end[word]], classes, ends)):
-            count += 1
+    for each in range(word, last):
+        kind = ends[data[end[each] - 1]]
+        count += kind == _END
+        if kind > _END:
+            count += _ends_sentence(data, start[each], end[each], classes, ends)
     return max(count, 1)
 
 
 @njit(cache=True, nogil=True)
-def _c4_line(data, text, words, classes, ends, probes, row):
-    """Adds a line that is not blank: `text` from its first word to its last, `words` their start, end and chars."""
-    start, end, chars = words
-    if len(start) < C4_WORDS or (len(text) > C4_WORD_CHARS and chars.max() > C4_WORD_CHARS) or not _c4_ending(text):
+def _longest(chars, word, last):
+    longest = 0
+    for each in range(word, last):
+        longest = max(longest, np.int64(chars[each]))
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def _c4_line(data, start, end, chars, word, last, classes, ends, probes, row):
+    """Adds a line of the words from `word` to `last`."""
+    begin, stop = start[word], end[last - 1]
+    if last - word < C4_WORDS or not _c4_ending(data, begin, stop):
         return
-    found = phrases_in(text, probes)
+    if stop - begin > C4_WORD_CHARS and _longest(chars, word, last) > C4_WORD_CHARS:
+        return
+    found = phrases_in(data, begin, stop, probes)
     row[_LOREM] += (found & LOREM_IPSUM) != 0
     if found & JAVASCRIPT:
         row[_JAVASCRIPT] += 1
         return
-    row[_CURLY] += _holds(text, 123)
+    row[_CURLY] += _holds_curly(data, begin, stop)
     if found & POLICY:
         row[_POLICY] += 1
         return
     row[_C4_LINES] += 1
-    row[_C4_SENTENCES] += _sentences(data, start, end, classes, ends)
+    row[_C4_SENTENCES] += _sentences(data, start, end, word, last, classes, ends)
 
 
 @njit(cache=True, nogil=True)
-def _fineweb_line(line, classes, generation, hashes, table, chars, row):
+def _fineweb_line(data, begin, stop, chars, classes, generation, hashes, table, row):
     """Adds a line between line feeds that is not blank."""
-    row[_TERMINAL] += (classes[_last_point(line)[0]] & TERMINAL) != 0
+    row[_TERMINAL] += (classes[_last_point(data, begin, stop)[0]] & TERMINAL) != 0
     row[_SHORT] += chars <= SHORT_LINE
     filled = row[_FILLED]
-    hashes[filled] = _hash_bytes(line, 0, len(line))
+    hashes[filled] = _hash_bytes(data, begin, stop)
     if _earliest(table, np.uint64(len(table) - 1), generation, hashes, filled) != filled:
         row[_DUP_CHARS] += chars
     row[_FILLED] += 1
 
 
 @njit(cache=True, nogil=True)
-def _measure(data, offsets, words, classes, ends, breaks, probes, hashes, table, sums):
-    first, start, end, word_chars = words
+def _measure(data, offsets, first, start, end, word_chars, classes, ends, breaks, probes, hashes, table, sums):
     for document in range(len(offsets) - 1):
         stop = offsets[document + 1]
         row = sums[document]
@@ -304,22 +317,22 @@ def _measure(data, offsets, words, classes, ends, breaks, probes, hashes, table,
                 word += 1
             row[_SPLIT_LINES] += 1
             if word > split_word:
-                text = data[start[split_word] : end[word - 1]]
-                row[_BULLETS] += _is_bullet(text)
-                row[_ELLIPSES] += _ends_in_ellipsis(text)
-                line_words = (start[split_word:word], end[split_word:word], word_chars[split_word:word])
-                _c4_line(data, text, line_words, classes, ends, probes, row)
+                row[_BULLETS] += _is_bullet(data, start[split_word], end[word - 1])
+                row[_ELLIPSES] += _ends_in_ellipsis(data, start[split_word], end[word - 1])
+                _c4_line(data, start, end, word_chars, split_word, word, classes, ends, probes, row)
             begin = line_end + width
             if begin < stop and data[line_end] != _NEWLINE:
                 continue
             newline = width > 0 and data[line_end] == _NEWLINE
-            line = data[line_begin : line_end if newline else stop]
-            chars = _chars(line) if wide else len(line)
+            line_stop = line_end if newline else stop
+            chars = _chars(data, line_begin, line_stop) if wide else line_stop - line_begin
             row[_LINES] += 1
             row[_NEWLINES] += newline
             row[_LINE_CHARS] += chars
             row[_MAX_CHARS] = max(row[_MAX_CHARS], chars)
             if word > line_word:
-                _fineweb_line(line, classes, np.uint64(document + 1), hashes, table, chars, row)
+                _fineweb_line(
+                    data, line_begin, line_stop, chars, classes, np.uint64(document + 1), hashes, table, row
+                )
             line_begin = begin
             line_word = word

@@ -1,6 +1,6 @@
 """Which of C4's phrases a line holds, ASCII case aside.
 
-No phrase is shorter than ten bytes, so one that stands in a line covers three bytes in a row at one of the places
+No phrase is shorter than ten bytes, so one that stands in a line covers three bytes at one of the places
 probed,
 which lie eight bytes apart. Three bytes that occur in no phrase end the matter there; others are compared in full. What
 follows from a phrase is for lines.py.
@@ -69,28 +69,28 @@ def _lowered(byte):
 
 
 @njit(cache=True, nogil=True)
-def _stands(text, start, phrase):
-    if start < 0 or start + len(phrase) > len(text):
-        return False
-    for place in range(len(phrase)):
-        if _lowered(text[start + place]) != phrase[place]:
+def _stands(data, start, texts, begin, stop):
+    """Whether texts[begin:stop] stands at `start`."""
+    for place in range(begin, stop):  # noqa: SIM110 (no generators in kernels)
+        if _lowered(data[start + place - begin]) != texts[place]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def phrases_in(text, probes):
-    """The bits of the phrases in `text`, uint8[:]."""
+def phrases_in(data, begin, stop, probes):
+    """The bits of the phrases in data[begin:stop]."""
     found = 0
-    for position in range(0, len(text) - 2, _STRIDE):
-        three = text[position : position + 3]
-        place = probes.heads[_key(np.int64(three[0]), np.int64(three[1]), np.int64(three[2]))]
+    for position in range(begin, stop - 2, _STRIDE):
+        three = data[position : position + 3]
+        place = np.int64(probes.heads[_key(np.int64(three[0]), np.int64(three[1]), np.int64(three[2]))])
         while place != 0:
             number = probes.phrase[place]
-            phrase = probes.texts[probes.bounds[number] : probes.bounds[number + 1]]
-            if _stands(text, position - np.int64(probes.depth[place]), phrase):
-                found |= probes.bits[number]
-            place = probes.following[place]
+            first, last = probes.bounds[number], probes.bounds[number + 1]
+            start = position - np.int64(probes.depth[place])
+            if start >= begin and start + last - first <= stop and _stands(data, start, probes.texts, first, last):
+                found |= np.int64(probes.bits[number])
+            place = np.int64(probes.following[place])
     return found
 
 

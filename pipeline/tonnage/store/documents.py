@@ -82,6 +82,11 @@ class ParquetWriter:
         self._flush()
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Closes a file that is going to be discarded, so that nothing writes to it later."""
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            self._writer.close()
+
 
 @contextlib.contextmanager
 def writing_parquet(
@@ -90,7 +95,11 @@ def writing_parquet(
     """A ParquetWriter whose file appears as `url` when the block ends well."""
     with writing(url) as stream:
         writer = ParquetWriter(stream, schema, text_column=text_column, row_group_bytes=row_group_bytes)
-        yield writer
+        try:
+            yield writer
+        except BaseException:
+            writer.abandon()
+            raise
         writer.close()
 
 

@@ -1,0 +1,252 @@
+"""A pool of worker processes on this machine that notices within seconds when one of them dies.
+
+Each worker has a pipe of its own; the parent waits for pipes and for the end of processes at the same time. A task
+whose
+worker is killed is given once to a fresh worker, then the run fails naming it. Workers ignore Ctrl-C and end when their
+parent does. What a task does is the caller's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import resource
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any
+
+from tonnage.errors import TonnageError, WorkFailed
+
+ATTEMPTS = 2  # a task whose worker was killed is tried once more
+STOP_SECONDS = 5.0
+ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "RAYON_NUM_THREADS",
+    "TOKENIZERS_PARALLELISM",
+)
+
+
+@dataclass
+class _Worker:
+    process: Any
+    pipe: Connection
+    task: int | None = None
+
+
+class LocalEngine:
+    """`workers` processes, started when first needed and kept for all maps; use as a context manager.
+
+    `peak_worker_bytes` is the largest resident memory that any worker has reported.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._size = workers
+        self._context = multiprocessing.get_context("spawn")
+        self._workers: list[_Worker] = []
+        self.peak_worker_bytes = 0
+
+    def __enter__(self) -> LocalEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop(gently=kind is None)
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        tasks: Sequence[Any],
+        *,
+        label: Callable[[Any], str],
+        on_result: Callable[[int, Any], None] | None = None,
+    ) -> list[Any]:
+        """The results of `function` over `tasks`, in the order of `tasks`; `on_result` is called as they arrive.
+
+        Raises the TonnageError that a task raised, and WorkFailed for any other fault of a task or for a worker that
+        was killed twice over the same task. The first fault ends the work on all others.
+        """
+        results: dict[int, Any] = {}
+        attempts = [0] * len(tasks)
+        waiting = list(range(len(tasks) - 1, -1, -1))
+        try:
+            while len(results) < len(tasks):
+                self._hand_out(function, tasks, waiting, attempts)
+                for worker in self._ready():
+                    self._take(worker, tasks, waiting, attempts, results, label, on_result)
+        except BaseException:
+            self._stop(gently=False)
+            raise
+        return [results[index] for index in range(len(tasks))]
+
+    def _hand_out(
+        self, function: Callable[[Any], Any], tasks: Sequence[Any], waiting: list[int], attempts: list[int]
+    ) -> None:
+        idle = [worker for worker in self._workers if worker.task is None]
+        while waiting and (idle or len(self._workers) < self._size):
+            worker = idle.pop() if idle else self._start()
+            index = waiting.pop()
+            attempts[index] += 1
+            worker.task = index
+            # A worker that is gone is seen by the next wait, and its task given to another.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                worker.pipe.send((index, function, tasks[index]))
+
+    def _ready(self) -> list[_Worker]:
+        by_handle: dict[Any, _Worker] = {}
+        for worker in self._workers:
+            by_handle[worker.pipe] = worker
+            by_handle[worker.process.sentinel] = worker
+        found = wait(list(by_handle))
+        return list({id(by_handle[handle]): by_handle[handle] for handle in found}.values())
+
+    def _take(
+        self,
+        worker: _Worker,
+        tasks: Sequence[Any],
+        waiting: list[int],
+        attempts: list[int],
+        results: dict[int, Any],
+        label: Callable[[Any], str],
+        on_result: Callable[[int, Any], None] | None,
+    ) -> None:
+        try:
+            message = worker.pipe.recv() if worker.pipe.poll() else None
+        except (EOFError, OSError):
+            message = None
+        if message is None:
+            self._bury(worker, tasks, waiting, attempts, label)
+            return
+        index, peak, outcome = message
+        self.peak_worker_bytes = max(self.peak_worker_bytes, peak)
+        worker.task = None
+        if isinstance(outcome, _Fault):
+            raise outcome.as_exception(label(tasks[index]))
+        results[index] = outcome
+        if on_result is not None:
+            on_result(index, outcome)
+
+    def _bury(
+        self,
+        worker: _Worker,
+        tasks: Sequence[Any],
+        waiting: list[int],
+        attempts: list[int],
+        label: Callable[[Any], str],
+    ) -> None:
+        worker.process.join(STOP_SECONDS)
+        self._workers.remove(worker)
+        worker.pipe.close()
+        index = worker.task
+        if index is None:
+            return
+        if attempts[index] >= ATTEMPTS:
+            raise WorkFailed(
+                f"a worker died twice at {label(tasks[index])} ({_ending(worker.process.exitcode)}); if "
+                f"memory ran out, "
+                f"use fewer workers or smaller task_bytes, then give the same command again"
+            )
+        waiting.append(index)
+
+    def _start(self) -> _Worker:
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        try:
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
+            process.start()
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+        theirs.close()
+        worker = _Worker(process, ours)
+        self._workers.append(worker)
+        return worker
+
+    def _stop(self, *, gently: bool) -> None:
+        for worker in self._workers:
+            if not gently:
+                worker.process.terminate()
+            worker.pipe.close()
+        for worker in self._workers:
+            worker.process.join(STOP_SECONDS)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._workers.clear()
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"killed by signal {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What a task raised, as a worker sends it: the error itself when it is one of ours."""
+
+    error: TonnageError | None
+    summary: str
+    trace: str
+
+    def as_exception(self, label: str) -> TonnageError:
+        if self.error is not None:
+            return self.error
+        failed = WorkFailed(f"{label} failed ({self.summary}); run with --debug for where, and please report it")
+        failed.add_note(self.trace)
+        return failed
+
+
+def _serve(pipe: Connection, parent: int) -> None:
+    """A worker's life: one task after another until the parent closes the pipe or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import pyarrow
+
+    pyarrow.set_cpu_count(1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            index, function, task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        outcome = _outcome(function, task)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        try:
+            pipe.send((index, peak, outcome))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process, whatever it is at, once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _outcome(function: Callable[[Any], Any], task: Any) -> Any:
+    try:
+        result = function(task)
+        pickle.dumps(result)
+        return result
+    except TonnageError as fault:
+        return _Fault(fault, str(fault), traceback.format_exc())
+    except Exception as fault:
+        return _Fault(None, f"{type(fault).__name__}: {fault}", traceback.format_exc())

@@ -10,6 +10,7 @@ from support import plain_words
 
 from tonnage.kernels.normalize import normalize
 from tonnage.kernels.statistics import STOP_WORDS, statistics
+from tonnage.kernels.tables import CODE_POINTS, UNSPACED, tables
 from tonnage.kernels.words import HAS_ALPHA, IS_SILENT, IS_UNSPACED, fold_text, scan_words
 from tonnage.store.arrow_text import buffers, from_buffers
 
@@ -119,3 +120,8 @@ def test_normalizing_twice_changes_nothing_more(texts: list[str]) -> None:
     assert again == once
     assert sum(returns) == sum(cut) == 0
     assert [plain_words.words(text) for text in once] == [plain_words.words(text) for text in texts]
+
+
+def test_letters_of_unspaced_scripts_are_those_that_unicode_names_so() -> None:
+    found = tables().classes & UNSPACED
+    assert [point for point in range(CODE_POINTS) if bool(found[point]) != plain_words.is_unspaced(chr(point))] == []

@@ -8,8 +8,15 @@ WHITE = set("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {chr(po
 UNSPACED_NAMES = (
     "CJK UNIFIED IDEOGRAPH",
     "CJK COMPATIBILITY IDEOGRAPH",
+    "IDEOGRAPHIC ITERATION MARK",
+    "IDEOGRAPHIC CLOSING MARK",
+    "IDEOGRAPHIC NUMBER ZERO",
+    "VERTICAL IDEOGRAPHIC ITERATION MARK",
+    "HANGZHOU NUMERAL",
     "HIRAGANA",
+    "HENTAIGANA",
     "KATAKANA",
+    "HALFWIDTH KATAKANA",
     "THAI",
     "LAO",
     "KHMER",
@@ -19,7 +26,7 @@ UNSPACED_NAMES = (
 
 
 def is_unspaced(character: str) -> bool:
-    letter = unicodedata.category(character)[0] == "L"
+    letter = unicodedata.category(character) in ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl")
     return letter and unicodedata.name(character, "").startswith(UNSPACED_NAMES)
 
 

@@ -107,7 +107,8 @@ def tables() -> Tables:
     lower[:_LAST_CASED] = [ord(f) if len(f := chr(point).lower()) == 1 else point for point in range(_LAST_CASED)]
     for begin, end in UNSPACED_BLOCKS:
         letters = classes[begin:end]
-        letters[(letters & ALNUM).astype(bool) & ~(letters & DIGIT).astype(bool)] |= UNSPACED
+        numerals = [unicodedata.category(chr(point)) == "Nl" for point in range(begin, end)]
+        letters[(letters & ALPHA).astype(bool) | np.array(numerals)] |= UNSPACED
     classes[list(WHITE_SPACE)] |= WHITE
     for part in SENTENCE_TERMINALS.split():
         first, _, last = part.partition("-")

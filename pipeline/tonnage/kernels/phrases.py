@@ -71,7 +71,7 @@ def _lowered(byte):
 @njit(cache=True, nogil=True)
 def _stands(data, start, texts, begin, stop):
     """Whether texts[begin:stop] stands at `start`."""
-    for place in range(begin, stop):  # noqa: SIM110 (no generators in kernels)
+    for place in range(begin, stop):
         if _lowered(data[start + place - begin]) != texts[place]:
             return False
     return True

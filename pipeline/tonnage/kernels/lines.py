@@ -22,12 +22,12 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tonnage.kernels.compiled import kernel
+from tonnage.kernels.hashing import earliest, hash_bytes, slots
 from tonnage.kernels.phrases import JAVASCRIPT, LOREM_IPSUM, POLICY, PROBES, phrases_in
-from tonnage.kernels.repetition import _earliest, _hash_bytes, _slots
 from tonnage.kernels.tables import TERMINAL, tables
-from tonnage.kernels.words import Words, _decode
+from tonnage.kernels.words import Words, decode
 
 SHORT_LINE = 30  # characters up to which FineWeb calls a line short
 C4_WORDS = 3
@@ -77,7 +77,7 @@ def measure_lines(data: np.ndarray, offsets: np.ndarray, words: Words) -> Lines:
         _BREAKS,
         PROBES,
         np.empty(most + 1, np.uint64),
-        np.zeros(_slots(most + 1), np.uint64),
+        np.zeros(slots(most + 1), np.uint64),
         sums,
     )
     return Lines(*(np.ascontiguousarray(column) for column in sums.T))
@@ -86,21 +86,20 @@ def measure_lines(data: np.ndarray, offsets: np.ndarray, words: Words) -> Lines:
 # Bytes at which a line may end: the first bytes of its separators.
 _BREAKS = np.isin(np.arange(256), [*b"\n\v\f", 0xC2, 0xE2])
 
-# What the last byte of a word says of a sentence's end. Closing marks may stand between that end and the space.
-_NO_END, _END, _CLOSING, _WIDE = range(4)
-_WIDE_CLOSING = (0xBB, 0x2019, 0x201D)
+_CLOSING = (0x22, 0x27, 0x29, 0x5D, 0xBB, 0x2019, 0x201D)  # may stand between a sentence's end and the space behind it
+_NO_END, _END, _LOOK = 0, 1, 2
 
 
 @functools.cache
 def _ends() -> np.ndarray:
-    """uint8[256]: what a byte at a word's end says."""
+    """uint8[256]: whether a word with this last byte ends a sentence, or has to be looked at."""
     ends = np.where(tables().classes[:256] & TERMINAL, _END, _NO_END).astype(np.uint8)
-    ends[list(b"\"')]")] = _CLOSING
-    ends[0x80:] = _WIDE
+    ends[[mark for mark in _CLOSING if mark < 0x80]] = _LOOK
+    ends[0x80:] = _LOOK
     return ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_lines(data, offsets):
     most = 0
     for document in range(len(offsets) - 1):
@@ -111,29 +110,25 @@ def _most_lines(data, offsets):
     return most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_break(data, begin, stop, breaks):
     """(where the line that begins at `begin` ends, bytes of its separator); none at the end of the document."""
     position = begin
-    while position < stop:
+    width = 0
+    while position < stop and width == 0:
         byte = data[position]
         if breaks[byte]:
             if byte < 0x80:
-                return position, 1
-            if byte == 0xC2 and position + 2 <= stop and data[position + 1] == 0x85:
-                return position, 2
-            if (
-                byte == 0xE2
-                and position + 3 <= stop
-                and data[position + 1] == 0x80
-                and data[position + 2] & 0xFE == 0xA8
-            ):
-                return position, 3
-        position += 1
-    return stop, 0
+                width = 1
+            elif byte == 0xC2:
+                width = 2 * (position + 2 <= stop and data[position + 1] == 0x85)
+            elif position + 3 <= stop and data[position + 1] == 0x80 and data[position + 2] & 0xFE == 0xA8:
+                width = 3
+        position += width == 0
+    return position, width
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_wide(text):
     """Whether there is more than ASCII."""
     every = np.uint8(0)
@@ -142,7 +137,7 @@ def _is_wide(text):
     return every >= 0x80
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chars(data, begin, stop):
     """Code points of UTF-8: the bytes that do not continue another."""
     count = 0
@@ -151,7 +146,7 @@ def _chars(data, begin, stop):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _holds_curly(data, begin, stop):
     count = 0
     for position in range(begin, stop):
@@ -159,42 +154,40 @@ def _holds_curly(data, begin, stop):
     return count > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_bullet(data, begin, stop):
     """Whether the first character is a hyphen or U+2022."""
-    if data[begin] == 45:
-        return True
-    return stop - begin >= 3 and data[begin] == 0xE2 and data[begin + 1] == 0x80 and data[begin + 2] == 0xA2
+    first = data[begin]
+    wide = first == 0xE2 and stop - begin >= 3 and data[begin + 1] == 0x80 and data[begin + 2] == 0xA2
+    return wide or first == 45
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ends_in_ellipsis(data, begin, stop):
     """Whether the last characters are three dots or the last one is U+2026."""
-    if stop - begin < 3:
-        return False
     last = data[stop - 1]
-    if last == 46:
-        return data[stop - 2] == 46 and data[stop - 3] == 46
-    return last == 0xA6 and data[stop - 2] == 0x80 and data[stop - 3] == 0xE2
+    found = False
+    if stop - begin >= 3 and (last == 46 or last == 0xA6):
+        before, third = data[stop - 2], data[stop - 3]
+        found = before == third == 46 if last == 46 else before == 0x80 and third == 0xE2
+    return found
 
 
 _MARKS = np.frombuffer(b"[edit][citation needed]", np.uint8)  # of six and of seventeen bytes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_mark(data, begin, first, last):
     """Whether the citation mark _MARKS[first:last] stands at `begin`."""
-    for place in range(first, last):
-        if data[begin + place - first] != _MARKS[place]:
-            return False
-    return True
+    place = first
+    while place < last and data[begin + place - first] == _MARKS[place]:
+        place += 1
+    return place == last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _without_citations(data, begin, stop):
-    """Where data[begin:stop] ends without citations: [edit], [citation needed], and brackets around nothing but
-    digits.
-    """
+    """Where data[begin:stop] ends without citations: [edit], [citation needed], brackets around digits or nothing."""
     while stop - begin >= 2 and data[stop - 1] == 93:
         opening = stop - 2
         while opening > begin and 48 <= data[opening] <= 57:
@@ -210,7 +203,7 @@ def _without_citations(data, begin, stop):
     return stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _c4_ending(data, begin, stop):
     """Whether C4 takes the line's end for one of a sentence: . ? ! " or ', but not three dots."""
     stop = _without_citations(data, begin, stop)
@@ -226,48 +219,46 @@ def _c4_ending(data, begin, stop):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _last_point(data, begin, stop):
     """The last code point of data[begin:stop], which is not empty, and where it begins."""
     position = stop - 1
-    if data[position] < 0x80:
-        return np.int64(data[position]), position
     while position > begin and data[position] & 0xC0 == 0x80:
         position -= 1
-    if data[position] < 0x80:
-        return np.int64(0xFFFD), position
-    point, _ = _decode(data, position, stop)
+    point = np.int64(data[position])
+    if point >= 0xC0:
+        point, _ = decode(data, position, stop)
     return point, position
 
 
-@njit(cache=True, nogil=True)
-def _ends_sentence(data, begin, stop, classes, ends):
+@kernel
+def _ends_sentence(data, begin, stop, classes):
     """Whether a word that ends in a closing mark or in a wide character ends a sentence."""
-    stop = _without_citations(data, begin, stop)
+    found = False
     while stop > begin:
-        end = ends[data[stop - 1]]
-        if end <= _END:
-            return end == _END
-        point, position = _last_point(data, begin, stop)
-        if end == _WIDE and point not in _WIDE_CLOSING:
-            return (classes[point] & TERMINAL) != 0
-        stop = _without_citations(data, begin, position)
-    return False
+        stop = _without_citations(data, begin, stop)
+        point, position = (np.int64(0), begin) if stop == begin else _last_point(data, begin, stop)
+        if point in _CLOSING:
+            stop = position
+        else:
+            found = (classes[point] & TERMINAL) != 0
+            stop = begin
+    return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sentences(data, start, end, word, last, classes, ends):
     """Sentences in a kept line of the words from `word` to `last`."""
     count = 0
     for each in range(word, last):
         kind = ends[data[end[each] - 1]]
         count += kind == _END
-        if kind > _END:
-            count += _ends_sentence(data, start[each], end[each], classes, ends)
+        if kind == _LOOK:
+            count += _ends_sentence(data, start[each], end[each], classes)
     return max(count, 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _longest(chars, word, last):
     longest = 0
     for each in range(word, last):
@@ -275,40 +266,27 @@ def _longest(chars, word, last):
     return longest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _c4_line(data, start, end, chars, word, last, classes, ends, probes, row):
     """Adds a line of the words from `word` to `last`."""
     begin, stop = start[word], end[last - 1]
-    if last - word < C4_WORDS or not _c4_ending(data, begin, stop):
-        return
-    if stop - begin > C4_WORD_CHARS and _longest(chars, word, last) > C4_WORD_CHARS:
-        return
-    found = phrases_in(data, begin, stop, probes)
-    row[_LOREM] += (found & LOREM_IPSUM) != 0
-    if found & JAVASCRIPT:
-        row[_JAVASCRIPT] += 1
-        return
-    row[_CURLY] += _holds_curly(data, begin, stop)
-    if found & POLICY:
-        row[_POLICY] += 1
-        return
-    row[_C4_LINES] += 1
-    row[_C4_SENTENCES] += _sentences(data, start, end, word, last, classes, ends)
+    whole = last - word >= C4_WORDS and _c4_ending(data, begin, stop)
+    if whole and stop - begin > C4_WORD_CHARS:
+        whole = _longest(chars, word, last) <= C4_WORD_CHARS
+    if whole:
+        found = phrases_in(data, begin, stop, probes)
+        script = (found & JAVASCRIPT) != 0
+        policy = not script and (found & POLICY) != 0
+        row[_LOREM] += (found & LOREM_IPSUM) != 0
+        row[_JAVASCRIPT] += script
+        row[_POLICY] += policy
+        row[_CURLY] += not script and _holds_curly(data, begin, stop)
+        if not script and not policy:
+            row[_C4_LINES] += 1
+            row[_C4_SENTENCES] += _sentences(data, start, end, word, last, classes, ends)
 
 
-@njit(cache=True, nogil=True)
-def _fineweb_line(data, begin, stop, chars, classes, generation, hashes, table, row):
-    """Adds a line between line feeds that is not blank."""
-    row[_TERMINAL] += (classes[_last_point(data, begin, stop)[0]] & TERMINAL) != 0
-    row[_SHORT] += chars <= SHORT_LINE
-    filled = row[_FILLED]
-    hashes[filled] = _hash_bytes(data, begin, stop)
-    if _earliest(table, np.uint64(len(table) - 1), generation, hashes, filled) != filled:
-        row[_DUP_CHARS] += chars
-    row[_FILLED] += 1
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _measure(data, offsets, first, start, end, word_chars, classes, ends, breaks, probes, hashes, table, sums):
     for document in range(len(offsets) - 1):
         stop = offsets[document + 1]
@@ -330,16 +308,21 @@ def _measure(data, offsets, first, start, end, word_chars, classes, ends, breaks
                 row[_ELLIPSES] += _ends_in_ellipsis(data, start[split_word], end[word - 1])
                 _c4_line(data, start, end, word_chars, split_word, word, classes, ends, probes, row)
             begin = line_end + width
-            if begin < stop and data[line_end] != _NEWLINE:
-                continue
-            newline = width > 0 and data[line_end] == _NEWLINE
-            line_stop = line_end if newline else stop
-            chars = _chars(data, line_begin, line_stop) if wide else line_stop - line_begin
-            row[_LINES] += 1
-            row[_NEWLINES] += newline
-            row[_LINE_CHARS] += chars
-            row[_MAX_CHARS] = max(row[_MAX_CHARS], chars)
-            if word > line_word:
-                _fineweb_line(data, line_begin, line_stop, chars, classes, np.uint64(document + 1), hashes, table, row)
-            line_begin = begin
-            line_word = word
+            newline = width == 1 and data[line_end] == _NEWLINE
+            if newline or begin >= stop:
+                line_stop = line_end if newline else stop
+                chars = _chars(data, line_begin, line_stop) if wide else line_stop - line_begin
+                row[_LINES] += 1
+                row[_NEWLINES] += newline
+                row[_LINE_CHARS] += chars
+                row[_MAX_CHARS] = max(row[_MAX_CHARS], chars)
+                if word > line_word:
+                    row[_TERMINAL] += (classes[_last_point(data, line_begin, line_stop)[0]] & TERMINAL) != 0
+                    row[_SHORT] += chars <= SHORT_LINE
+                    filled = row[_FILLED]
+                    hashes[filled] = hash_bytes(data, line_begin, line_stop)
+                    if earliest(table, np.uint64(len(table) - 1), np.uint64(document + 1), hashes, filled) != filled:
+                        row[_DUP_CHARS] += chars
+                    row[_FILLED] += 1
+                line_begin = begin
+                line_word = word

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tonnage.kernels.compiled import kernel
 from tonnage.kernels.tables import WHITE, tables
-from tonnage.kernels.words import _decode
+from tonnage.kernels.words import decode
 
 MAX_WHITESPACE_RUN = 128
 
@@ -41,7 +41,7 @@ def normalize(data: np.ndarray, offsets: np.ndarray, max_whitespace_run: int = M
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _normalize(data, offsets, classes, limit, result, bounds, changes):
     place = np.int64(0)
     for document in range(len(offsets) - 1):
@@ -53,7 +53,7 @@ def _normalize(data, offsets, classes, limit, result, bounds, changes):
             length = np.int64(1)
             kind = classes[byte] if byte < 0x80 else np.uint16(0)
             if byte >= 0x80:
-                point, length = _decode(data, position, stop)
+                point, length = decode(data, position, stop)
                 kind = classes[point]
             if not kind & WHITE:
                 run = 0

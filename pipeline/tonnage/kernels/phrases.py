@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tonnage.kernels.compiled import kernel
 
 LOREM_IPSUM = 1  # bits of what was found
 JAVASCRIPT = 2
@@ -57,27 +58,27 @@ def _probes() -> _Probes:
     return _Probes(heads, following, phrase_of, depths, texts, bounds, np.array([bit for _, bit in PHRASES], np.uint8))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _key(first, second, third):
     """Letters of either case have the same lowest five bits."""
     return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lowered(byte):
     return byte + 32 if 65 <= byte <= 90 else byte
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stands(data, start, texts, begin, stop):
     """Whether texts[begin:stop] stands at `start`."""
-    for place in range(begin, stop):
-        if _lowered(data[start + place - begin]) != texts[place]:
-            return False
-    return True
+    place = begin
+    while place < stop and _lowered(data[start + place - begin]) == texts[place]:
+        place += 1
+    return place == stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def phrases_in(data, begin, stop, probes):
     """The bits of the phrases in data[begin:stop]."""
     found = 0

@@ -11,10 +11,10 @@ import string
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tonnage.kernels.compiled import kernel
 from tonnage.kernels.tables import ALNUM, DIGIT, UPPER, WHITE, tables
-from tonnage.kernels.words import HAS_ALPHA, IS_SILENT, IS_UNSPACED, Words, _decode
+from tonnage.kernels.words import HAS_ALPHA, IS_SILENT, IS_UNSPACED, Words, decode
 
 LONG_WORD = 50  # characters above which a word counts as long
 STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")  # Gopher, A.1.1
@@ -96,7 +96,7 @@ def _marks() -> np.ndarray:
 _HEXADECIMAL = np.array([-(chr(byte) in string.hexdigits) for byte in range(256)], np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _characters(data, offsets, classes, marks, hexadecimal, sums):
     for document in range(len(offsets) - 1):
         text = data[offsets[document] : offsets[document + 1]]
@@ -109,7 +109,7 @@ def _characters(data, offsets, classes, marks, hexadecimal, sums):
             _wide_characters(text, classes, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_marks(text, marks, row):
     """Adds the eight counts of `marks` to the first columns of `row`; returns the last two, which have no column."""
     dots = 0
@@ -125,7 +125,7 @@ def _count_marks(text, marks, row):
     return dots, high
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dots(text):
     """How often '...' occurs without overlap. Every third byte is enough to look at where there is no dot."""
     found = 0
@@ -143,7 +143,7 @@ def _dots(text):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hex_run(text, hexadecimal):
     """The longest run of hexadecimal digits, without a branch: runs end too often to be foreseen."""
     run = np.int64(0)
@@ -154,7 +154,7 @@ def _hex_run(text, hexadecimal):
     return longest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _wide_characters(text, classes, row):
     """Adds what the code points from U+0080 on are; that they are characters is counted already."""
     position = np.int64(0)
@@ -162,7 +162,7 @@ def _wide_characters(text, classes, row):
         if text[position] < 0x80:
             position += 1
             continue
-        point, length = _decode(text, position, len(text))
+        point, length = decode(text, position, len(text))
         position += length
         kind = classes[point]
         row[_DIGITS] += (kind & DIGIT) != 0
@@ -173,7 +173,7 @@ def _wide_characters(text, classes, row):
         row[_ELLIPSES] += point == 0x2026
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _short_code(data, begin, end):
     """The code of the word data[begin:end]; that of a word of more than four bytes is none of a stop word.
 
@@ -193,7 +193,7 @@ def _short_code(data, begin, end):
     return value | (length << np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stop_words(data, first, start, end, slots, counts):
     for document in range(len(first) - 1):
         seen = np.uint64(0)
@@ -206,7 +206,7 @@ def _stop_words(data, first, start, end, slots, counts):
             seen &= seen - np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _words(first, chars, flags, sums):
     for document in range(len(first) - 1):
         wordlike = wordlike_chars = longest = alpha = unspaced = long_words = 0

@@ -9,11 +9,12 @@ word of these alone folds to nothing. What is measured over words is left to sta
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tonnage.kernels.compiled import kernel
 from tonnage.kernels.tables import ALPHA, MARK, SILENT, UNSPACED, WHITE, tables
 
 HAS_ALPHA = 1  # flag: at least one letter
@@ -22,6 +23,13 @@ IS_SILENT = 4  # flag: nothing but punctuation, symbols, control and format char
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _STEP = np.uint64(0xBF58476D1CE4E5B9)
+
+# What `_codes` says of a byte, beside its lower case in the lowest eight bits.
+_CODE_LOWER = np.uint64(0xFF)
+_CODE_ALPHA = np.uint64(0x100)
+_CODE_SILENT = np.uint64(0x200)
+_CODE_STOP = np.uint64(0x400)  # white space, or a byte outside of ASCII
+_ONE = np.uint64(1)
 
 
 class Words(NamedTuple):
@@ -50,7 +58,7 @@ def scan_words(data: np.ndarray, offsets: np.ndarray) -> Words:
         np.empty(most, np.int32),
         np.empty(most, np.uint8),
     )
-    _scan(data, offsets, known.classes, known.lower, first, *columns)
+    _scan(data, offsets, _codes(), known.classes, known.lower, first, *columns)
     return Words(first, *(column[: first[-1]] for column in columns))
 
 
@@ -68,8 +76,20 @@ def fold_text(data: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nda
     return result[: bounds[-1]].copy(), bounds
 
 
-@njit(cache=True, nogil=True)
-def _decode(data, position, stop):
+@functools.cache
+def _codes() -> np.ndarray:
+    """uint64[256]: what the scan needs to know of each byte, in one number."""
+    known = tables()
+    kinds = known.classes[:0x80]
+    codes = np.full(256, _CODE_STOP, np.uint64)
+    codes[:0x80] = known.lower[:0x80]
+    for kind, bit in ((ALPHA, _CODE_ALPHA), (SILENT, _CODE_SILENT), (WHITE, _CODE_STOP)):
+        codes[:0x80] |= np.where(kinds & kind, bit, np.uint64(0))
+    return codes
+
+
+@kernel
+def decode(data, position, stop):
     """(code point, its bytes) at `position`, where a multi-byte sequence begins; never reads at or beyond `stop`."""
     byte = data[position]
     if byte < 0xE0:
@@ -88,109 +108,99 @@ def _decode(data, position, stop):
     return min(point, np.int64(0x10FFFF)), np.int64(length)
 
 
-@njit(cache=True, nogil=True)
-def _mix(value, part):
-    """A hash so far and eight more bytes: multiply, and let the upper half act on the lower."""
-    value = (value ^ part) * _STEP
+@kernel
+def _mix(value, point):
+    """The hash of the code points so far and one more: multiply, and let the upper half act on the lower."""
+    value = (value ^ point) * _STEP
     return value ^ (value >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
-def _finish(value, part, size):
-    """The hash of a folded word of `size` bytes, the last ones in `part`; splitmix64's last rounds, never 0."""
-    value = _mix(value ^ np.uint64(size), part)
+@kernel
+def _finish(value):
+    """The last rounds of splitmix64 (Steele, Lea, Flood 2014); never 0, which stands for words that fold to nothing."""
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     value ^= value >> np.uint64(31)
-    return max(value, np.uint64(1))
+    return max(value, _ONE)
 
 
-@njit(cache=True, nogil=True)
-def _scan(data, offsets, classes, lower, first, start, end, chars, folded, folded_chars, flags):
-    """Fills the columns of Words. The folded word enters its hash as UTF-8, eight bytes at a time."""
+@kernel
+def _ascii_run(data, begin, stop, codes, value):
+    """(end of the run of ASCII without white space, hash so far, its silent characters, codes met in it).
+
+    Unsigned positions spare numba's look at negative ones, and a silent character is passed over without a branch.
+    """
+    position = np.uint64(begin)
+    end = np.uint64(stop)
+    silent = np.uint64(0)
+    met = np.uint64(0)
+    while position < end:
+        code = codes[data[position]]
+        if code & _CODE_STOP:
+            break
+        met |= code
+        mute = code & _CODE_SILENT
+        silent += mute
+        mixed = _mix(value, code & _CODE_LOWER)
+        value = value if mute else mixed
+        position += _ONE
+    return np.int64(position), value, np.int64(silent // _CODE_SILENT), met
+
+
+@kernel
+def _scan(data, offsets, codes, classes, lower, first, start, end, chars, folded, folded_chars, flags):
+    """Fills the columns of Words."""
     word = np.int64(0)
     for document in range(len(offsets) - 1):
         position = offsets[document]
         stop = offsets[document + 1]
         while position < stop:
-            point = np.int64(data[position])
-            length = np.int64(1)
-            if point >= 0x80:
-                point, length = _decode(data, position, stop)
-            kind = classes[point]
-            if kind & WHITE:
-                position += length
-                continue
             begin = position
-            alone = (kind & UNSPACED) != 0
-            any_kind = np.uint16(0)
-            every_kind = np.uint16(SILENT)
             value = _SEED
-            part = np.uint64(0)
-            size = 0
-            count = 0
-            loud = 0
-            while True:
-                position += length
-                count += 1
-                any_kind |= kind
-                every_kind &= kind
-                if not kind & SILENT:
-                    loud += 1
-                    bytes_ = np.uint64(lower[point])
-                    width = 1
-                    if bytes_ >= 0x80:
-                        bytes_, width = _packed(bytes_)
-                    for _ in range(width):
-                        part = (part << np.uint64(8)) | (bytes_ & np.uint64(0xFF))
-                        bytes_ >>= np.uint64(8)
-                        size += 1
-                        if size & 7 == 0:
-                            value = _mix(value, part)
-                            part = np.uint64(0)
-                if position >= stop:
+            silent = np.int64(0)
+            alpha = False
+            alone = False
+            further = np.int64(0)  # bytes that continue a code point
+            skipped = np.int64(0)
+            while position < stop:
+                if not alone:
+                    position, value, more, met = _ascii_run(data, position, stop, codes, value)
+                    silent += more
+                    alpha |= (met & _CODE_ALPHA) != 0
+                if position >= stop or data[position] < 0x80:
                     break
-                point = np.int64(data[position])
-                length = np.int64(1)
-                if point >= 0x80:
-                    point, length = _decode(data, position, stop)
+                point, length = decode(data, position, stop)
                 kind = classes[point]
-                if kind & (WHITE | UNSPACED):
+                if kind & WHITE:
+                    skipped = length
                     break
-                if alone and not kind & MARK:
+                if kind & UNSPACED:
+                    if position > begin:
+                        break
+                    alone = True
+                elif alone and not kind & MARK:
                     break
+                position += length
+                further += length - 1
+                alpha |= (kind & ALPHA) != 0
+                if kind & SILENT:
+                    silent += 1
+                else:
+                    value = _mix(value, np.uint64(lower[point]))
+            if position == begin:
+                position += max(skipped, 1)
+                continue
+            size = position - begin - further
             start[word] = begin
             end[word] = position
-            chars[word] = count
-            folded[word] = _finish(value, part, size) if loud else np.uint64(0)
-            folded_chars[word] = loud
-            flag = np.uint8(0)
-            if any_kind & ALPHA:
-                flag |= np.uint8(HAS_ALPHA)
-            if alone:
-                flag |= np.uint8(IS_UNSPACED)
-            if every_kind:
-                flag |= np.uint8(IS_SILENT)
-            flags[word] = flag
+            chars[word] = size
+            folded[word] = _finish(value) if size > silent else np.uint64(0)
+            folded_chars[word] = size - silent
+            flags[word] = HAS_ALPHA * alpha | IS_UNSPACED * alone | IS_SILENT * (size == silent)
             word += 1
         first[document + 1] = word
 
 
-@njit(cache=True, nogil=True)
-def _packed(point):
-    """The UTF-8 bytes of a code point from U+0080 on in one number, the first one lowest, and how many there are."""
-    low = np.uint64(0x80) | (point & np.uint64(0x3F))
-    second = np.uint64(0x80) | ((point >> np.uint64(6)) & np.uint64(0x3F))
-    third = np.uint64(0x80) | ((point >> np.uint64(12)) & np.uint64(0x3F))
-    if point < 0x800:
-        return (np.uint64(0xC0) | (point >> np.uint64(6))) | (low << np.uint64(8)), 2
-    if point < 0x10000:
-        first = np.uint64(0xE0) | (point >> np.uint64(12))
-        return first | (second << np.uint64(8)) | (low << np.uint64(16)), 3
-    first = np.uint64(0xF0) | (point >> np.uint64(18))
-    return first | (third << np.uint64(8)) | (second << np.uint64(16)) | (low << np.uint64(24)), 4
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _encode(point, result, place):
     """Writes `point` as UTF-8 at `place`; returns the place behind it."""
     if point < 0x80:
@@ -212,7 +222,7 @@ def _encode(point, result, place):
     return place + 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fold(data, offsets, classes, lower, result, bounds):
     place = np.int64(0)
     for document in range(len(offsets) - 1):
@@ -225,7 +235,7 @@ def _fold(data, offsets, classes, lower, result, bounds):
             point = np.int64(data[position])
             length = np.int64(1)
             if point >= 0x80:
-                point, length = _decode(data, position, stop)
+                point, length = decode(data, position, stop)
             position += length
             kind = classes[point]
             if kind & WHITE:

@@ -9,50 +9,73 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tonnage.kernels.lines import Lines, measure_lines
+from tonnage.kernels.lines import SHORT_LINE, Lines, measure_lines
 from tonnage.kernels.repetition import DUP_NGRAMS, TOP_NGRAMS, Repetition, repetition
-from tonnage.kernels.statistics import Statistics, statistics
+from tonnage.kernels.statistics import LONG_WORD, Statistics, statistics
 from tonnage.kernels.words import scan_words
 from tonnage.store.arrow_text import buffers
 
 HEURISTICS_VERSION = 1
 
-_COUNTS = ("bytes", "chars", "words", "wordlike", "longest_word_chars", "stop_words", "lines", "c4_kept_lines")
-_MORE_COUNTS = ("c4_sentences", "javascript_lines", "policy_lines", "max_line_chars", "long_hex_chars")
-_FLAGS = ("has_lorem_ipsum", "has_curly_bracket")
-_RATIOS = (
-    "mean_word_chars",  # characters a word that is more than punctuation
-    "hash_ratio",  # '#' a word
-    "ellipsis_ratio",  # ellipses a word
-    "alpha_word_ratio",  # words with a letter
-    "unspaced_ratio",  # words that are letters of a script without spaces
-    "long_word_ratio",  # words of more than 50 characters
-    "bullet_line_ratio",  # lines that begin with a bullet
-    "ellipsis_line_ratio",  # lines that end in an ellipsis
-    "dup_line_ratio",  # lines seen before
-    "dup_line_char_ratio",  # characters in lines seen before
-    "dup_paragraph_ratio",
-    "dup_paragraph_char_ratio",
-    *(f"top_{n}gram_char_ratio" for n in TOP_NGRAMS),  # characters in the most frequent n-gram
-    *(f"dup_{n}gram_char_ratio" for n in DUP_NGRAMS),  # characters in n-grams seen before
-    "terminal_line_ratio",  # lines, blank ones aside, that end a sentence
-    "short_line_ratio",  # lines, blank ones aside, of at most 30 characters
-    "fineweb_dup_char_ratio",  # characters in lines seen before, as FineWeb counts
-    "newline_word_ratio",  # line feeds a word
-    "digit_ratio",  # the rest are shares of the document's characters
-    "upper_ratio",
-    "non_alnum_ratio",
-    "alnum_ratio",
-    "replacement_ratio",
-    "whitespace_ratio",
-    "mean_line_chars",  # characters a line
-)
+_CHARS = "share of the document's characters: "
+_COUNTS = {
+    "bytes": "UTF-8 bytes",
+    "chars": "code points",
+    "words": "words (kernels/words): runs without white space; in scripts without spaces, each letter",
+    "wordlike": "words that hold more than punctuation and symbols",
+    "longest_word_chars": "characters of the longest word",
+    "stop_words": "how many of the, be, to, of, and, that, have, with occur, as they stand (Gopher)",
+    "lines": "lines between line feeds; what stands behind the last one counts unless it is empty",
+    "c4_kept_lines": "lines that C4 keeps (kernels/lines)",
+    "c4_sentences": "sentences in the lines that C4 keeps, by our rule (kernels/lines)",
+    "javascript_lines": "lines that C4 drops for 'javascript'",
+    "policy_lines": "lines that C4 drops for a phrase of cookie notices or terms of use",
+    "max_line_chars": "characters of the longest line",
+    "long_hex_chars": "length of the longest run of hexadecimal digits",
+}
+_FLAGS = {
+    "has_lorem_ipsum": "'lorem ipsum' stands in a line that ends a sentence, as C4 looks for it",
+    "has_curly_bracket": "an opening curly bracket stands in a line that ends a sentence, as C4 looks for it",
+}
+_RATIOS = {
+    "mean_word_chars": "characters a word, over the wordlike",
+    "hash_ratio": "'#' a word (Gopher)",
+    "ellipsis_ratio": "'...' and U+2026 a word (Gopher)",
+    "alpha_word_ratio": "share of the words with a letter (Gopher)",
+    "unspaced_ratio": "share of the words that are letters of a script without spaces",
+    "long_word_ratio": f"share of the words of more than {LONG_WORD} characters",
+    "bullet_line_ratio": "share of the lines that begin with a hyphen or U+2022 (Gopher)",
+    "ellipsis_line_ratio": "share of the lines that end in '...' or U+2026 (Gopher)",
+    "dup_line_ratio": "share of the lines that were seen before (Gopher)",
+    "dup_line_char_ratio": _CHARS + "in lines that were seen before (Gopher)",
+    "dup_paragraph_ratio": "share of the paragraphs that were seen before (Gopher)",
+    "dup_paragraph_char_ratio": _CHARS + "in paragraphs that were seen before (Gopher)",
+    **{f"top_{n}gram_char_ratio": f"{_CHARS}in the most frequent {n} words in a row (Gopher)" for n in TOP_NGRAMS},
+    **{f"dup_{n}gram_char_ratio": f"{_CHARS}in {n} words in a row that were seen before (Gopher)" for n in DUP_NGRAMS},
+    "terminal_line_ratio": "share of the lines, blank ones aside, whose last character ends a sentence (FineWeb)",
+    "short_line_ratio": f"share of the lines, blank ones aside, of at most {SHORT_LINE} characters (FineWeb)",
+    "fineweb_dup_char_ratio": "share of the characters, line feeds aside, in lines that were seen before (FineWeb)",
+    "newline_word_ratio": "line feeds a word (FineWeb)",
+    "digit_ratio": _CHARS + "decimal digits",
+    "upper_ratio": _CHARS + "upper-case letters",
+    "non_alnum_ratio": _CHARS + "neither letters nor numbers",
+    "alnum_ratio": _CHARS + "letters and numbers",
+    "replacement_ratio": _CHARS + "U+FFFD, left by a failed decoding",
+    "whitespace_ratio": _CHARS + "white space",
+    "mean_line_chars": "characters a line",
+}
 
+
+def _field(name: str, kind: pa.DataType, about: str, nullable: bool = False) -> pa.Field:
+    return pa.field(name, kind, nullable=nullable, metadata={"about": about})
+
+
+# Every field says in its metadata, under "about", what it counts. Ratios are null when there is nothing to divide by.
 HEURISTICS_SCHEMA = pa.schema(
     [
-        *(pa.field(name, pa.int64(), nullable=False) for name in (*_COUNTS, *_MORE_COUNTS)),
-        *(pa.field(name, pa.bool_(), nullable=False) for name in _FLAGS),
-        *(pa.field(name, pa.float32()) for name in _RATIOS),
+        *(_field(name, pa.int64(), about) for name, about in _COUNTS.items()),
+        *(_field(name, pa.bool_(), about) for name, about in _FLAGS.items()),
+        *(_field(name, pa.float32(), about, nullable=True) for name, about in _RATIOS.items()),
     ]
 )
 

@@ -55,8 +55,13 @@ def _scan(data, members, depth, long_number):
             long = False
             inside = False
         elif inside:
+            while byte != 34 and byte != 92 and byte != 10 and position < stop:
+                byte = data[position]
+                position += 1
             if byte == 34:
                 inside = False
+            elif byte == 10:
+                position -= 1
             elif byte == 92 and position < stop and data[position] != 10:
                 position += 1
         elif 48 <= byte <= 57:

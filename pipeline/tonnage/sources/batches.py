@@ -101,8 +101,8 @@ def _batch(documents: list[Document], rejects: list[Reject], notes: Counter[str]
     for reject in rejects:
         counts[f"rejected_{reject.reason.replace('-', '_')}"] += 1
         counts["not_text"] += reject.reason.startswith(NOT_TEXT)
-    counts.update(rows=len(documents) + len(rejects), documents=len(documents), rejects=len(rejects))
-    return ReadBatch(documents_batch, _rejects(rejects), dict(counts))
+    totals = {"rows": len(documents) + len(rejects), "documents": len(documents), "rejects": len(rejects)}
+    return ReadBatch(documents_batch, _rejects(rejects), totals | {name: each for name, each in counts.items() if each})
 
 
 def _documents(documents: list[Document], counts: Counter[str]) -> pa.RecordBatch:

@@ -7,6 +7,7 @@ refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tonnage.sources.batches import Document
@@ -61,10 +62,16 @@ class Field(NamedTuple):
         held = self.holder(record)
         return MISSING if held is None else held[0][held[1]]
 
-    def remove(self, record: dict[str, Any]) -> None:
+    def take(self, record: dict[str, Any], convert: Callable[[Any], str | None]) -> str | None:
+        """The field as text, taken out of the record; left in when its value does not convert. Null is as missing."""
+        if not self.path:
+            value = record.pop(self.name, None)
+            text = convert(value)
+            if text is None and value is not None:
+                record[self.name] = value
+            return text
         held = self.holder(record)
-        if held is not None:
-            del held[0][held[1]]
+        return None if held is None else Field(held[1], ()).take(held[0], convert)
 
 
 class Fields:
@@ -73,57 +80,40 @@ class Fields:
     def __init__(self, spec: SourceSpec) -> None:
         parts = template_parts(spec.template) if spec.template is not None else (("", spec.text),)
         self._parts = tuple((literal, None if name is None else Field.of(name)) for literal, name in parts)
-        self._plain = spec.template is None
-        self._id, self._url, self._timestamp = (
-            None if name is None else Field.of(name) for name in (spec.id, spec.url, spec.timestamp)
-        )
         by_document = spec.license == PER_DOCUMENT
-        self._licence = Field.of(spec.license_field) if by_document and spec.license_field is not None else None
+        licence_field = spec.license_field if by_document else None
+        self._id, self._url, self._timestamp, self._licence = (
+            None if name is None else Field.of(name) for name in (spec.id, spec.url, spec.timestamp, licence_field)
+        )
         self._licence_default = UNKNOWN_LICENCE if by_document else spec.license
         self._limit = spec.max_document_bytes
 
     def document(self, record: dict[str, Any], file: str, position: int) -> Document:
         """`record` as a document; its fields are taken out of it. Raises Refused when it holds no usable text."""
         text = self._text(record)
-        source_id = self._take(record, self._id, _scalar_text)
-        url = self._take(record, self._url, _plain_text)
-        timestamp = self._take(record, self._timestamp, _scalar_text)
-        licence = self._take(record, self._licence, _licence_text)
+        source_id = None if self._id is None else self._id.take(record, _scalar_text)
+        url = None if self._url is None else self._url.take(record, _plain_text)
+        timestamp = None if self._timestamp is None else self._timestamp.take(record, _scalar_text)
+        licence = None if self._licence is None else self._licence.take(record, _licence_text)
         metadata = dumps(record) if record else None
         return Document(
             text, file, position, source_id, url, licence or self._licence_default, timestamp, None, metadata
         )
 
     def _text(self, record: dict[str, Any]) -> str:
-        if self._plain:
-            field = self._parts[0][1]
-            assert field is not None
-            text = _string(field.get(record), field.name)
-        else:
-            parts = []
-            for literal, field in self._parts:
-                parts.append(literal if field is None else literal + _string(field.get(record), field.name))
-            text = "".join(parts)
+        """The text, its fields taken out of the record; none is when it is refused."""
+        texts = [
+            (literal, "" if field is None else _string(field.get(record), field.name)) for literal, field in self._parts
+        ]
+        text = texts[0][1] if len(texts) == 1 and not texts[0][0] else "".join(map("".join, texts))
         if len(text) * 4 > self._limit and len(text.encode()) > self._limit:
             raise Refused(
                 TOO_LARGE, f"its text has {len(text.encode()):,} bytes, max_document_bytes is {self._limit:,}"
             )
         for _, field in self._parts:
-            if field is not None:
-                field.remove(record)
-        return text
-
-    @staticmethod
-    def _take(record: dict[str, Any], field: Field | None, as_text: Any) -> str | None:
-        if field is None:
-            return None
-        held = field.holder(record)
-        if held is None:
-            return None
-        value = held[0][held[1]]
-        text: str | None = as_text(value)
-        if text is not None or value is None:
-            del held[0][held[1]]
+            held = None if field is None else field.holder(record)
+            if held is not None:
+                del held[0][held[1]]
         return text
 
 
@@ -153,9 +143,13 @@ def _plain_text(value: Any) -> str | None:
 
 def _scalar_text(value: Any) -> str | None:
     """Strings and numbers as text, numbers with all their digits."""
-    if isinstance(value, str):
+    if type(value) is str:
+        return value
+    if type(value) is int:
         return str(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, Literal):
+        return str(value)
+    if type(value) is float:
         return dumps(value)
     return None
 

@@ -71,16 +71,17 @@ def _odd(value: Any) -> Any:
 
 
 def member_count(value: Any) -> int:
-    """The number of members of all objects within a parsed value."""
-    count = 0
-    waiting = [value]
-    while waiting:
-        held = waiting.pop()
-        if type(held) is dict:
-            count += len(held)
-            waiting.extend(each for each in held.values() if type(each) is dict or type(each) is list)
-        elif type(held) is list:
-            waiting.extend(each for each in held if type(each) is dict or type(each) is list)
+    """The number of members of all objects within a parsed value, which may nest MAX_DEPTH deep."""
+    held: Any
+    if type(value) is dict:
+        count, held = len(value), value.values()
+    elif type(value) is list:
+        count, held = 0, value
+    else:
+        return 0
+    for each in held:
+        if type(each) is dict or type(each) is list:
+            count += member_count(each)
     return count
 
 

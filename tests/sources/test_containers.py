@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.raw_sources import PACKERS
 
-from tonnage.sources.containers import Damaged, container_of, inner_name, named_container, unpacked
 from tonnage.sources.containers import STEP_BYTES as STEP
+from tonnage.sources.containers import Damaged, container_of, inner_name, named_container, unpacked
 
 KINDS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 

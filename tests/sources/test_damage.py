@@ -17,7 +17,7 @@ RECORDS = 1000
 
 def lines() -> bytes:
     chance = random.Random(3)
-    rows = [{"id": i, "text": f"record {i} " + "%0200x" % chance.getrandbits(800)} for i in range(RECORDS)]
+    rows = [{"id": i, "text": f"record {i} " + f"{chance.getrandbits(800):0200x}"} for i in range(RECORDS)]
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_any_ranges_give_every_line_once(
     path.write_bytes(data)
     borders = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     found = []
-    for start, end in zip(borders[:-1], borders[1:], strict=True):
+    for start, end in itertools.pairwise(borders):
         found += numbered(range_blocks(str(path), len(data), start, end, limit))
     assert found == expected(data)
 
@@ -72,8 +73,8 @@ def test_ranges_may_be_read_in_any_order(tmp_path: Path) -> None:
     data = b"".join(b"line %d\n" % number for number in range(1, 2001))
     path = tmp_path / "a.jsonl"
     path.write_bytes(data)
-    borders = list(range(0, len(data), 1000)) + [len(data)]
-    ranges = list(zip(borders[:-1], borders[1:], strict=True))
+    borders = [*list(range(0, len(data), 1000)), len(data)]
+    ranges = list(itertools.pairwise(borders))
     random.Random(5).shuffle(ranges)
     found = [line for start, end in ranges for line in numbered(range_blocks(str(path), len(data), start, end, 999))]
     assert sorted(found) == expected(data)

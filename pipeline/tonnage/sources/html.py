@@ -13,7 +13,7 @@ import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
-from tonnage.kernels.html_depth import depth_bound
+from tonnage.kernels.html_depth import may_be_deeper
 from tonnage.sources.batches import Document, Record, Reject
 from tonnage.sources.charsets import decode_html
 from tonnage.sources.listing import Piece
@@ -58,7 +58,8 @@ def read_html(spec: SourceSpec, piece: Piece, notes: Counter[str]) -> Iterator[R
 def extract(page: str) -> tuple[str | None, str]:
     """(title, main content as plain text) of a page. Raises ValueError when it is nested too deeply to be extracted."""
     tree = HTMLTree.parse(page)
-    if depth_bound(np.frombuffer(page.encode(errors="replace"), np.uint8)) > MAX_DEPTH and _is_deep(tree):
+    data = np.frombuffer(page.encode(errors="replace"), np.uint8)
+    if may_be_deeper(data, MAX_DEPTH) and _is_deep(tree):
         raise ValueError(f"elements nested more than {MAX_DEPTH} deep")
     title = tree.title
     text = extract_plain_text(tree, main_content=True)

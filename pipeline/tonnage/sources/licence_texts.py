@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 _WORD = re.compile(r"[^a-z0-9]+")
-_TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\r\n]+)")
+_TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\r\n]+?)[ \t]*(?:-->|\*/|$)", re.MULTILINE)
 _EXPRESSION = re.compile(r"[A-Za-z0-9.+-]+|[()]")
 _OPERATORS = ("AND", "OR", "WITH")
 TAG_BYTES = 4096  # tags stand in the first lines of a file

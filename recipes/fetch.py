@@ -2,7 +2,8 @@
 
 A set is a list of packages: source distributions from PyPI, Debian packages, npm packages. Each is downloaded with its
 registry's own tool, checked against its sha256 where the version fixes the bytes, and unpacked under data/SET/. What
-was fetched is recorded in data/SET/fetched.json, written last. Nothing that a package holds is run.
+was fetched is recorded in data/SET/fetched.json, written last. Unpacking runs nothing of a package; pip itself asks
+a source distribution for its metadata, which runs that package's build script.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def main(name: str) -> None:
 
 
 def download_pypi(packages: list[Package], folder: Path) -> list[tuple[Package, Path]]:
-    """Source distributions, without building or installing anything."""
+    """Source distributions; nothing is installed."""
     found = []
     for package in packages:
         here = folder / package.name

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tonnage.engines.progress import Progress
 from tonnage.plan import Plan
 from tonnage.store.receipts import Receipt
 
@@ -23,15 +24,6 @@ class Engine(Protocol):
         label: Callable[[Any], str],
         on_result: Callable[[int, Any], None] | None = None,
     ) -> list[Any]: ...
-
-
-class Progress(Protocol):
-    """Where a run says how far it is."""
-
-    def start(self, step: str, *, tasks: int, bytes: int = 0) -> None: ...
-    def advance(self, *, tasks: int = 0, bytes: int = 0, documents: int = 0) -> None: ...
-    def finish(self, note: str = "") -> None: ...
-    def say(self, line: str) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -246,5 +246,5 @@ def _cells(task: SelectTask, rows: int) -> np.ndarray:
         "language": [place.language or NO_LANGUAGE] * rows,
     }
     if "quality" in task.cells and task.edges is not None:
-        values["quality"] = bucket_of(scores_of(place), np.array(task.edges)).tolist()
+        values["quality"] = bucket_of(scores_of(place), task.edges).tolist()
     return cell_names(task.cells, values, rows)

@@ -221,10 +221,10 @@ def _computation(task: ScanTask, column: Column) -> tuple[pa.Schema, Callable[[p
     if column.name == CODE_FLAGS:
         return CODE_SCHEMA, code_columns
     if column.name == QUALITY:
-        model = load_model(join(task.root, column.model))
+        model = load_model(join(task.root, column.model), column.label)
 
         def scored(documents: pa.RecordBatch) -> pa.RecordBatch:
-            scores = score(model, documents.column("text"), label=column.label, normalise=column.normalise)
+            scores = score(model, documents.column("text"), normalise=column.normalise)
             return pa.RecordBatch.from_arrays([pa.array(scores)], schema=QUALITY_SCHEMA)
 
         return QUALITY_SCHEMA, scored

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tonnage.errors import UsageError
 from tonnage.kernels.words import fold_text
 from tonnage.quality.model import check_model, huffman_path, load_model
@@ -19,7 +20,27 @@ from tonnage.quality.score import FOLD, RAW, score
 from tonnage.store.arrow_text import buffers
 
 TOLERANCE = 1e-4
-WORDS = "the of model Käse naïve 你好 שלום data. shard, (token) a b C __label__p0 __label__nobody x\x00y e\u0301 ﬂ 🙂".split(" ")
+WORDS = [
+    "the",
+    "of",
+    "model",
+    "Käse",
+    "naïve",
+    "你好",
+    "שלום",
+    "data.",
+    "shard,",
+    "(token)",
+    "a",
+    "b",
+    "C",
+    "__label__p0",
+    "__label__nobody",
+    "x\x00y",
+    "é",
+    "ﬂ",
+    "🙂",
+]
 
 
 def train(folder: Path, labels: int, **options: object) -> tuple[object, str]:
@@ -41,13 +62,24 @@ def train(folder: Path, labels: int, **options: object) -> tuple[object, str]:
 
 def reference(model: object, line: str, label: str) -> float:
     """fastText's probability of `label`, 0 where it names none (its predict(str) raises under numpy 2)."""
-    found = dict((name, value) for value, name in model.f.predict(line + "\n", -1, 0.0, "strict"))
+    found = {name: value for value, name in model.f.predict(line + "\n", -1, 0.0, "strict")}
     return found.get(label, 0.0)
 
 
 def documents() -> list[str]:
     texts = [" ".join(text.split()) for text in itertools.islice(topics.values(), 20, 80)]
-    return [*texts, "", "   ", "the", "unheard-of", "word0", "word1 word1", *WORDS, " ".join(WORDS), "the  the\tthe\x0bthe\x0cthe\rthe"]
+    return [
+        *texts,
+        "",
+        "   ",
+        "the",
+        "unheard-of",
+        "word0",
+        "word1 word1",
+        *WORDS,
+        " ".join(WORDS),
+        "the  the\tthe\x0bthe\x0cthe\rthe",
+    ]
 
 
 SHAPES = {
@@ -102,7 +134,9 @@ def test_any_text_scores_as_fasttext_does(two_labels: tuple[object, str], text: 
 
 
 @pytest.mark.parametrize("normalise", [FOLD, RAW])
-def test_a_score_is_the_same_alone_in_a_batch_and_with_line_ends(two_labels: tuple[object, str], normalise: str) -> None:
+def test_a_score_is_the_same_alone_in_a_batch_and_with_line_ends(
+    two_labels: tuple[object, str], normalise: str
+) -> None:
     """T10: line feeds, CR LF and U+2028 in texts; a line feed at the end changes nothing."""
     model = load_model(two_labels[1], "p0")
     texts = ["alpha beta", "alpha\nbeta\n", "alpha\r\nbeta\r\n", "x\u2028y", "__label__p0 alpha", "alpha beta\n"]

@@ -154,9 +154,7 @@ def progress_on(stream: IO[str]) -> Iterator[Progress]:
 def _advanced(state: State | None, tasks: int, size: int, documents: int) -> State:
     if state is None:
         raise RuntimeError("advance was called while no step is under way")
-    return replace(
-        state, tasks=state.tasks + tasks, bytes=state.bytes + size, documents=state.documents + documents
-    )
+    return replace(state, tasks=state.tasks + tasks, bytes=state.bytes + size, documents=state.documents + documents)
 
 
 def _last_line(state: State, now: float, note: str) -> str:

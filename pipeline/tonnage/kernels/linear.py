@@ -2,8 +2,8 @@
 
 A fastText classifier's output is linear in the rows of its input matrix, so each row is projected on the output layer
 once and a document's logits are a sum of projected rows, divided by their number. Hashing follows fastText's own
-(src/dictionary.cc of facebookresearch/fastText 0.9.2) to the sign extension: bytes as int8, word hashes as int32 widened
-to 64 bits before they enter an n-gram. Reading a model file and turning logits into probabilities is quality's.
+(src/dictionary.cc of facebookresearch/fastText 0.9.2) to the sign extension: bytes as int8, word hashes as int32
+widened to 64 bits before they enter an n-gram. Reading a model and turning logits into probabilities is quality's.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SEPARATORS[[0, 9, 10, 11, 12, 13, 32]] = 1  # what fastText's readWord cuts at
 class LinearTable(NamedTuple):
     """A collapsed model of c columns.
 
-    `keys` uint64[slots] is an open-addressing table of the vocabulary, 0 a free slot; `values` float32[slots, c] the sum
-    of the word's projected rows, `rows` int32[slots] their number or LABEL_WORD. `hashed` float32[max(bucket, 1), c]
-    holds the projected rows of n-grams. `end_key` and `end_hash` are those of the end of a line, `</s>`.
+    `keys` uint64[slots] is an open-addressing table of the vocabulary, 0 a free slot; `values` float32[slots, c] the
+    sum of the word's projected rows, `rows` int32[slots] their number or LABEL_WORD. `hashed` float32[max(bucket, 1),
+    c] holds the projected rows of n-grams. `end_key` and `end_hash` are those of the end of a line, `</s>`.
     """
 
     keys: np.ndarray
@@ -155,7 +155,7 @@ def _find(keys, key):
 @kernel
 def _enter(data, offsets, labels, projected, hashed, bucket, min_chars, max_chars, keys, values, rows):
     """Fills the table; False when two words have one key."""
-    end_hash, end_key = _end_of_line()
+    _, end_key = _end_of_line()
     for word in range(len(labels)):
         begin, end = offsets[word], offsets[word + 1]
         _, key = _hashes(data, begin, end)

@@ -6,6 +6,7 @@ recipe's to say and steps/sample's to draw.
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from collections import Counter
@@ -73,7 +74,7 @@ def train_quality(
         if len(lines) < MIN_DOCUMENTS:
             raise WorkFailed(
                 f"annotate.quality.train: the {name} class has {len(lines)} usable documents (empty texts and "
-                f"{len(both)} found in both classes left out), at least {MIN_DOCUMENTS} are needed; give it more sources"
+                f"{len(both)} found in both classes left out), at least {MIN_DOCUMENTS} are needed; add sources"
             )
         ranked = sorted((xxhash.xxh3_64_intdigest(line.line, seed), line) for line in _distinct(lines))
         if len(ranked) < 2:
@@ -106,7 +107,7 @@ def _folded(texts: Sequence[LabelledText], left_out: set[str], *, positive: bool
         return []
     data, offsets = fold_text(*buffers(pa.array([text.text for text in chosen], pa.large_string())))
     content = data.tobytes()
-    lines = (content[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True))
+    lines = (content[start:end] for start, end in itertools.pairwise(offsets))
     return [_Line(text.source, line, positive) for text, line in zip(chosen, lines, strict=True) if line]
 
 
@@ -143,6 +144,11 @@ def _fasttext(lines: Sequence[_Line], settings: QualityTraining, seed: int) -> b
                 f"annotate.quality.train: fastText gave up on {len(lines):,} documents ({fault}); lower min_count or "
                 f"learning_rate, or give more text"
             ) from fault
+        if not model.get_words():
+            raise WorkFailed(
+                f"annotate.quality.train: no word stands {settings.min_count:,} times in the {len(lines):,} documents; "
+                f"lower min_count"
+            )
         model.save_model(model_path)
         with open(model_path, "rb") as stream:
             return stream.read()

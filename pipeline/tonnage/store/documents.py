@@ -78,6 +78,10 @@ class ParquetWriter:
             self._writer.write_table(table, row_group_size=max(1, table.num_rows))
         self._pending, self._pending_bytes, self._pending_rows = [], 0, 0
 
+    def end_row_group(self) -> None:
+        """Ends the row group with the rows written so far."""
+        self._flush()
+
     def close(self) -> None:
         self._flush()
         self._writer.close()

@@ -75,7 +75,7 @@ class SourcePlan:
     @property
     def kind(self) -> str:
         """What rules see as `kind`: code or prose."""
-        return CODE if self.spec.kind == CODE else PROSE
+        return kind_of(self.spec.kind)
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,11 @@ class Plan:
 
     def source(self, name: str) -> SourcePlan:
         return next(source for source in self.sources if source.spec.name == name)
+
+
+def kind_of(source_kind: str) -> str:
+    """What a source of that kind holds: code or prose."""
+    return CODE if source_kind == CODE else PROSE
 
 
 def column_steps(steps: Iterable[str], kind: str) -> tuple[str, ...]:
@@ -121,7 +126,7 @@ def make_plan(recipe: Recipe) -> Plan:
     rules = (*BUILT_IN, *rules_of(recipe.select))
     sources = tuple(_plan_source(spec_of(name, source)) for name, source in recipe.sources.items())
     steps: dict[str, Step] = {HEURISTICS: make_step(HEURISTICS, {"version": HEURISTICS_VERSION})}
-    if any(source.spec.kind == "code" for source in sources):
+    if any(source.kind == CODE for source in sources):
         steps[CODE_FLAGS] = make_step(CODE_FLAGS, {"version": CODE_FLAGS_VERSION})
     corpus = {source.spec.name: digest([shard.inputs for shard in source.shards]) for source in sources}
     _plan_models(recipe, corpus, steps)
@@ -192,6 +197,7 @@ def _plan_models(recipe: Recipe, corpus: Mapping[str, str], steps: dict[str, Ste
             "tokenizer": steps[TOKENIZER].key,
             "parse_markers": tokenizer.parse_markers,
             "gigatoken": version("gigatoken"),
+            "tokenizers": version("tokenizers"),
         }
         steps[ENCODED] = make_step(ENCODED, encoding)
 

@@ -10,7 +10,7 @@ from tonnage.inspect.stats import Table
 from tonnage.inspect.view import open_run
 from tonnage.mixture import plan_mixture
 from tonnage.recipe import Recipe
-from tonnage.run.request import mixture_request
+from tonnage.run.request import cells_to_mix, check_mixture, mixture_request
 
 SHAPE = ("budget", "sequence_length", "phases", "exposure")
 
@@ -31,7 +31,8 @@ def mixture_of_recipe(recipe: Recipe, root: str) -> dict[str, Any]:
     view = open_run(root)
     assert view.tokens_key
     tokens = {cell: counts["tokens"] for cell, counts in view.content["stats"]["cells"].items()}
-    return plan_mixture(mixture_request(recipe), tokens).to_dict()
+    check_mixture(recipe)
+    return plan_mixture(mixture_request(recipe), cells_to_mix(recipe, tokens)).to_dict()
 
 
 def mixture_tables(content: Mapping[str, Any]) -> list[Table]:

@@ -12,8 +12,9 @@ from typing import Any
 from tonnage import funnel as funnels
 from tonnage.errors import UsageError
 from tonnage.funnel import SourceFunnel
-from tonnage.plan import DOCUMENTS, SELECTION
+from tonnage.plan import DOCUMENTS, EXACT, SELECTION
 from tonnage.run.record import funnel_of
+from tonnage.select import EXACT_DUPLICATE
 from tonnage.store.receipts import read_manifest
 
 BY = ("source", "rule", "cell", "shard")
@@ -92,7 +93,7 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
     funnel = funnel_of(content)
     total = funnels.total(funnel)
     names = [rule["name"] for rule in content["rules"]]
-    order = [*names, *sorted(set(total.dropped) - set(names))]
+    order = [*names, *([EXACT_DUPLICATE] if EXACT in content["steps"] else [])]
     conditions = {rule["name"]: _condition(rule) for rule in content["rules"]}
     rows: list[tuple[Any, ...]] = [
         (

@@ -202,7 +202,7 @@ def _mixture(view: RunView) -> Faults:
     if sum(phase["sequences"] for phase in mixture["phases"]) != mixture["budget"] // length:
         yield "the phases do not add up to the budget"
     for cell, epochs in mixture["exposure"].items():
-        available = view.content["stats"]["cells"][cell]["tokens"] // length
+        available = view.content["stats"]["cells"].get(cell, {"tokens": 0})["tokens"] // length
         drawn = sum(phase["cells"].get(cell, {"sequences": 0})["sequences"] for phase in mixture["phases"])
         if available and not np.isclose(drawn / available, epochs):
             yield f"cell {cell}: {drawn:,} sequences of {available:,} are not {epochs:g} epochs"

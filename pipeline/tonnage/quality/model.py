@@ -248,6 +248,13 @@ def _project(stream: BinaryIO, url: str, rows: int, dim: int, projection: np.nda
     return result
 
 
+def tiny_models() -> list[LinearModel]:
+    """A model of one column and one of several, of two labels and no word: enough to compile the kernels with."""
+    header = Header(1, 2, SOFTMAX, 1, 0, 0, (b"a", b"b"), np.ones(2, bool), (1, 1))
+    projected = [np.zeros((1, columns), np.float32) for columns in (1, 2)]
+    return [LinearModel(_table(header, rows, ""), "softmax", 0, np.zeros(0)) for rows in projected]
+
+
 def _table(header: Header, projected: np.ndarray, url: str) -> LinearTable:
     words = len(header.words) - len(header.labels)
     by_entry = np.zeros((len(header.words), projected.shape[1]), np.float32)

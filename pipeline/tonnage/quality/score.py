@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tonnage.kernels.linear import sum_rows
 from tonnage.kernels.words import fold_text
-from tonnage.quality.model import LinearModel
+from tonnage.quality.model import LinearModel, tiny_models
 from tonnage.store.arrow_text import buffers
 
 QUALITY_VERSION = 1
@@ -28,6 +28,14 @@ def score(model: LinearModel, text: pa.LargeStringArray, *, normalise: str) -> n
     if normalise == FOLD:
         data, offsets = fold_text(data, offsets)
     return probabilities(model, data, offsets)
+
+
+def warm_up() -> None:
+    """Compiles the kernels behind `score`, or loads them from numba's cache."""
+    text = pa.array(["a word"], pa.large_string())
+    for model in tiny_models():
+        for normalise in (FOLD, RAW):
+            score(model, text, normalise=normalise)
 
 
 def probabilities(model: LinearModel, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:

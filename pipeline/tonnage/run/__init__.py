@@ -14,9 +14,10 @@ from tonnage.errors import UsageError, WorkFailed
 from tonnage.plan import DOCUMENTS, EXPORT, MIXTURE, SELECTION, TOKENS, Plan
 from tonnage.run.context import Context, Engine, Progress
 from tonnage.run.deciding import decide_documents
-from tonnage.run.models import policy_of, train_models
+from tonnage.run.models import check_models, policy_of, train_models
 from tonnage.run.packing import cell_tokens, export_all, pack_tokens, plan_phases
 from tonnage.run.record import Record, write_record
+from tonnage.run.request import check_mixture
 from tonnage.run.scanning import scan_shards
 from tonnage.select import check_rules
 from tonnage.steps.decide import rule_columns
@@ -34,6 +35,8 @@ def check(plan: Plan, until: str = EXPORT) -> None:
     if until not in UNTIL:
         raise UsageError(f"--until {until} is no stage; stages are {', '.join(UNTIL)}")
     check_rules(plan.rules, rule_columns(list(plan.steps)))
+    check_mixture(plan.recipe)
+    check_models(plan.recipe)
 
 
 def execute(context: Context, until: str = EXPORT) -> Record:

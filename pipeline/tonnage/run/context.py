@@ -34,6 +34,7 @@ class Context:
     plan: Plan
     engine: Engine
     progress: Progress
+    prepare: Callable[[], None] = lambda: None  # called once before documents are scanned
 
     def key(self, step: str) -> str:
         return self.plan.steps[step].key

@@ -129,14 +129,16 @@ def _find_duplicates(context: Context, rules: Sequence[Receipt]) -> None:
         )
         for ordinal, shard in enumerate(shards)
     ]
-    mapped = run_tasks(context, EXACT, exact.exact_map, maps, lambda task: f"map {task.source}/{task.shard:05d}")
+    mapped = run_tasks(context, f"{EXACT} map", exact.exact_map, maps, lambda task: f"{task.source}/{task.shard:05d}")
     reduces = [
         exact.ReduceTask(context.root, step.key, partition, tuple(exact.map_path(step.key, task) for task in maps))
         for partition in range(partitions)
     ]
-    reduced = run_tasks(context, EXACT, exact.exact_reduce, reduces, lambda task: f"reduce {task.partition}")
+    reduced = run_tasks(context, f"{EXACT} reduce", exact.exact_reduce, reduces, lambda task: str(task.partition))
     pairs = tuple(exact.reduce_path(step.key, partition) for partition in range(partitions))
     writes = [exact.WriteTask(context.root, step.key, task, tuple(order), pairs) for task in maps]
-    written = run_tasks(context, EXACT, exact.exact_write, writes, lambda task: f"write {task.of.source}")
+    written = run_tasks(
+        context, f"{EXACT} write", exact.exact_write, writes, lambda task: f"{task.of.source}/{task.of.shard:05d}"
+    )
     exact.check_balance(mapped, reduced, written)
     write_manifest(context.root, step.name, step.key, step.material, written)

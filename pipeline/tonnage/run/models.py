@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tonnage.plan import QUALITY_MODEL, TOKENIZER, Plan
+from tonnage.quality.model import check_model
+from tonnage.recipe import Recipe
 from tonnage.reuse import WHOLE_TASK
 from tonnage.run.context import Context, run_tasks
 from tonnage.steps import sample
@@ -26,6 +28,16 @@ def policy_of(root: str, plan: Plan) -> TokenPolicy:
     assert settings is not None
     content = read_bytes(join(root, tokenizer_path(plan)))
     return resolve_policy(content, eos=settings.eos, bos=settings.bos, parse_markers=settings.parse_markers)
+
+
+def check_models(recipe: Recipe) -> None:
+    """Raises UsageError for a model or tokenizer given by path that cannot be used as the recipe says."""
+    quality, tokenizer = recipe.annotate.quality, recipe.tokenizer
+    if quality is not None and quality.model is not None:
+        check_model(quality.model, quality.label)
+    if tokenizer is not None and tokenizer.file is not None:
+        content = read_bytes(tokenizer.file)
+        resolve_policy(content, eos=tokenizer.eos, bos=tokenizer.bos, parse_markers=tokenizer.parse_markers)
 
 
 def model_ready(context: Context, step: str) -> bool:
@@ -55,8 +67,8 @@ def train_models(context: Context) -> None:
         assert recipe.annotate.quality is not None and recipe.annotate.quality.train is not None
         settings = recipe.annotate.quality.train
         classes = [
-            _sample(context, names, settings.max_bytes_per_class, settings.max_documents_per_class)
-            for names in (settings.positive, settings.negative)
+            _sample(context, f"sample {name}", names, settings.max_bytes_per_class, settings.max_documents_per_class)
+            for name, names in (("positive", settings.positive), ("negative", settings.negative))
         ]
         tasks.append(
             sample.TrainQualityTask(
@@ -67,14 +79,20 @@ def train_models(context: Context) -> None:
         assert recipe.tokenizer is not None and recipe.tokenizer.train is not None
         training = recipe.tokenizer.train
         special = tuple(dict.fromkeys(s for s in (recipe.tokenizer.eos, recipe.tokenizer.bos, *training.special) if s))
-        samples = _sample(context, list(recipe.sources), training.sample, 2**62)
+        samples = _sample(context, "sample tokenizer", list(recipe.sources), training.sample, 2**62)
         tasks.append(sample.TrainTokenizerTask(context.root, context.key(TOKENIZER), samples, training, special))
-    for receipt in run_tasks(context, "train", sample.train, tasks, lambda task: type(task).__name__):
+    for receipt in run_tasks(context, _training(tasks), sample.train, tasks, lambda task: task.step):
         step = context.plan.steps[receipt.step]
         write_manifest(context.root, step.name, step.key, step.material, [receipt])
 
 
-def _sample(context: Context, sources: Sequence[str], max_bytes: int, max_documents: int) -> tuple[sample.Sample, ...]:
+def _training(tasks: Sequence[Any]) -> str:
+    return "train " + " + ".join(task.step for task in tasks)
+
+
+def _sample(
+    context: Context, step: str, sources: Sequence[str], max_bytes: int, max_documents: int
+) -> tuple[sample.Sample, ...]:
     seed = context.plan.recipe.seed
     tasks = [
         sample.RankTask(context.root, sample.Place(shard.source, shard.shard), seed, max_bytes, max_documents)
@@ -82,6 +100,6 @@ def _sample(context: Context, sources: Sequence[str], max_bytes: int, max_docume
         for shard in context.plan.source(name).shards
     ]
     candidates = run_tasks(
-        context, "sample", sample.rank_documents, tasks, lambda task: f"{task.place.source}/{task.place.shard:05d}"
+        context, step, sample.rank_documents, tasks, lambda task: f"{task.place.source}/{task.place.shard:05d}"
     )
     return sample.choose(candidates, max_bytes, max_documents)

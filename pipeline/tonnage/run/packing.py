@@ -14,7 +14,7 @@ from tonnage.plan import ENCODED, EXPORT, MIXTURE, SELECTION, TOKEN_SHARD_TOKENS
 from tonnage.reuse import WHOLE_TASK, state_of_whole
 from tonnage.run.context import Context, run_tasks
 from tonnage.run.models import policy_of, tokenizer_path
-from tonnage.run.request import mixture_request
+from tonnage.run.request import cells_to_mix, mixture_request
 from tonnage.steps import pack
 from tonnage.store.files import file_fact, join, write_bytes
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
@@ -117,8 +117,8 @@ def plan_phases(context: Context, packed: Sequence[Receipt]) -> MixturePlan:
 
     Raises UsageError when a weight, budget or epoch cap cannot be met.
     """
-    step = context.plan.steps[MIXTURE]
-    mixture = plan_mixture(mixture_request(context.plan.recipe), cell_tokens(packed))
+    step, recipe = context.plan.steps[MIXTURE], context.plan.recipe
+    mixture = plan_mixture(mixture_request(recipe), cells_to_mix(recipe, cell_tokens(packed)))
     if find_receipt(context.root, step.name, step.key, WHOLE_TASK) is not None:
         return mixture
     content = orjson.dumps(mixture.to_dict(), option=orjson.OPT_INDENT_2) + b"\n"

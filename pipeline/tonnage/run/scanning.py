@@ -51,6 +51,7 @@ def _run_scan(
     reading = any(task.documents_key is not None for task in tasks)
     names = sorted({column.name for task in tasks for column in task.columns})
     step = " + ".join(([DOCUMENTS] if reading else []) + names)
+    context.prepare()
     context.progress.start(step, tasks=len(tasks), bytes=total)
 
     def advance(index: int, receipts: tuple[Receipt, ...]) -> None:

@@ -135,6 +135,7 @@ class TrainQualityTask:
     negative: tuple[Sample, ...]
     settings: QualityTraining
     seed: int
+    step: str = QUALITY_MODEL
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class TrainTokenizerTask:
     samples: tuple[Sample, ...]
     settings: TokenizerTraining
     special: tuple[str, ...]
+    step: str = TOKENIZER
 
 
 def train(task: TrainQualityTask | TrainTokenizerTask) -> Receipt:

@@ -101,7 +101,7 @@ def stats(
     as_json: JsonOption = False,
 ) -> None:
     """Show what was read, dropped and kept, by source, rule, cell or shard."""
-    from tonnage.inspect.stats import stats_json, table_by
+    from tonnage.inspect.stats import overview, stats_json, table_by
     from tonnage.inspect.tables import console_for, print_table
     from tonnage.inspect.view import open_run
 
@@ -110,8 +110,8 @@ def stats(
         print_json(stats_json(view.content))
         return
     console = console_for(sys.stdout)
-    for name in [by] if by is not None else ["source", "rule", "cell"]:
-        print_table(console, table_by(run, view.content, name))
+    for table in [table_by(run, view.content, by)] if by is not None else overview(run, view.content):
+        print_table(console, table)
         console.print()
 
 
@@ -233,11 +233,6 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(f"tonnage: {fault}", file=sys.stderr)
         sys.exit(fault.exit_code)
-    except ModuleNotFoundError as fault:
-        if debug or not (fault.name or "").startswith("tonnage."):
-            raise
-        print(f"tonnage: this version has no {fault.name} yet, which the command needs; see README.md", file=sys.stderr)
-        sys.exit(2)
     except KeyboardInterrupt:
         print("tonnage: stopped; give the same command again to go on", file=sys.stderr)
         sys.exit(130)

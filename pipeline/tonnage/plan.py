@@ -233,8 +233,9 @@ def _plan_decisions(recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, 
             "buckets": quality.buckets,
             "edges": quality.edges,
         }
-        steps[BUCKETS] = make_step(BUCKETS, bucketing)
-        selecting["buckets"] = steps[BUCKETS].key
+        if quality.edges is None:
+            steps[BUCKETS] = make_step(BUCKETS, bucketing)
+        selecting["buckets"] = make_step(BUCKETS, bucketing).key
     steps[SELECTION] = make_step(SELECTION, selecting)
     tokenizer = recipe.tokenizer
     if tokenizer is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.plan import (
+    BUCKETS,
     CODE_FLAGS,
     DOCUMENTS,
     ENCODED,
@@ -24,6 +25,7 @@ from tonnage.plan import (
     Plan,
     Shard,
     Step,
+    export_step,
 )
 from tonnage.store.files import exists, join, local_path
 from tonnage.store.receipts import Receipt, examine, read_manifest
@@ -65,8 +67,11 @@ def states(root: str, plan: Plan) -> list[StepState]:
         else:
             result.append(state_of_whole(root, plan.steps[name]))
     result.extend(
-        state_of_whole(root, plan.steps[name]) for name in (EXACT, SELECTION, TOKENS, MIXTURE) if name in plan.steps
+        state_of_whole(root, plan.steps[name])
+        for name in (EXACT, BUCKETS, SELECTION, TOKENS, MIXTURE)
+        if name in plan.steps
     )
+    result.extend(state_of_whole(root, export_step(plan, wanted)) for wanted in plan.recipe.export)
     return result
 
 

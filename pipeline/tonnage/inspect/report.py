@@ -9,7 +9,7 @@ from typing import Any
 
 from tonnage.errors import TonnageError, WorkFailed
 from tonnage.inspect.mix import mixture_of_run, mixture_tables
-from tonnage.inspect.stats import Table, table_by
+from tonnage.inspect.stats import Table, overview
 from tonnage.inspect.verify import verify
 from tonnage.inspect.view import RunView, open_run
 from tonnage.plan import MIXTURE, Plan
@@ -27,9 +27,7 @@ def run_report(root: str, record: Record) -> Iterator[Table]:
     view = open_run(root)
     if not view.selected:
         return
-    yield table_by(root, view.content, "source")
-    yield table_by(root, view.content, "rule")
-    yield table_by(root, view.content, "cell")
+    yield from overview(root, view.content)
     if view.has(MIXTURE) and record.mixed:
         yield from mixture_tables(mixture_of_run(root))
 

@@ -46,6 +46,21 @@ def table_by(root: str, content: Mapping[str, Any], by: str) -> Table:
     return makers[by](content)
 
 
+def overview(root: str, content: Mapping[str, Any]) -> list[Table]:
+    """By source, by rule (those that dropped something), by cell."""
+    return [table_by(root, content, "source"), _without_idle(_by_rule(content)), table_by(root, content, "cell")]
+
+
+def _without_idle(table: Table) -> Table:
+    """The table by rule without the rules that dropped nothing, which are named below it."""
+    idle = [row[0] for row in table.rows if row[1] == 0 and row[0] != "kept"]
+    if not idle:
+        return table
+    note = f"{len(idle)} rules dropped nothing: {', '.join(idle)}."
+    rows = tuple(row for row in table.rows if row[0] not in idle)
+    return Table(table.title, table.columns, rows, (*table.notes, note))
+
+
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
@@ -131,9 +146,22 @@ def _by_cell(content: Mapping[str, Any]) -> Table:
         (cell, amount.documents, amount.bytes, stored[cell]["tokens"], share(amount.bytes, total.kept.bytes))
         for cell, amount in total.cells.items()
     ]
-    edges = content.get("edges")
-    notes = (f"Quality buckets end at scores {', '.join(f'{edge:.4f}' for edge in edges)}.",) if edges else ()
+    notes = tuple(_quality_notes(content))
     return Table("Kept documents by cell", ("cell", "documents", "bytes", "tokens", "% of bytes"), tuple(rows), notes)
+
+
+def _quality_notes(content: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if content["edges"]:
+        notes.append(f"Quality buckets end at scores {', '.join(f'{edge:.4f}' for edge in content['edges'])}.")
+    if content["quality_card"]:
+        held = content["quality_card"]["held_out"]
+        counts = held["documents"]
+        notes.append(
+            f"The quality model parts {counts['positive']:,} positive from {counts['negative']:,} negative documents "
+            f"that it was not trained on with ROC-AUC {held['roc_auc']:.4f}."
+        )
+    return notes
 
 
 def _by_shard(root: str, content: Mapping[str, Any]) -> Table:

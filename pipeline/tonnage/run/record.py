@@ -18,8 +18,10 @@ from tonnage import __version__
 from tonnage import funnel as funnels
 from tonnage.errors import UsageError
 from tonnage.funnel import Amount, SourceFunnel
-from tonnage.plan import Plan
+from tonnage.plan import QUALITY_MODEL, Plan
+from tonnage.steps.sample import QUALITY_CARD
 from tonnage.store.files import exists, join, read_bytes, write_bytes
+from tonnage.store.layout import model_path
 from tonnage.store.receipts import read_manifest
 
 RUN_FILE = "run.json"
@@ -92,6 +94,7 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
             name: {"key": step.key, "seconds": _seconds(root, name, step.key)} for name, step in plan.steps.items()
         },
         "rules": [asdict(rule) for rule in plan.rules],
+        "quality_card": _quality_card(root, plan),
         "edges": list(record.edges) if record.edges is not None else None,
         "dtype": record.dtype,
         "exports": list(record.exports),
@@ -100,6 +103,14 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
         result["funnel"] = {name: asdict(funnel) for name, funnel in record.funnel.items()}
         result["stats"] = stats(record)
     return result
+
+
+def _quality_card(root: str, plan: Plan) -> Any:
+    """What training said of the quality model; None when none was trained here (yet)."""
+    if QUALITY_MODEL not in plan.steps:
+        return None
+    url = join(root, model_path(QUALITY_MODEL, plan.steps[QUALITY_MODEL].key, QUALITY_CARD))
+    return orjson.loads(read_bytes(url)) if exists(url) else None
 
 
 def _seconds(root: str, step: str, key: str) -> float | None:

@@ -105,7 +105,10 @@ def write_manifest(root: str, step: str, key: str, material: Mapping[str, Any], 
         "material": material,
         "tasks": [asdict(receipt) for receipt in receipts],
     }
-    write_bytes(join(root, manifest_path(step, key)), json.dumps(content, indent=1, sort_keys=True).encode() + b"\n")
+    url = join(root, manifest_path(step, key))
+    written = json.dumps(content, indent=1, sort_keys=True).encode() + b"\n"
+    if not exists(url) or read_bytes(url) != written:
+        write_bytes(url, written)
 
 
 def read_manifest(root: str, step: str, key: str) -> dict[str, Any] | None:

@@ -10,8 +10,9 @@ VENV := .venv
 TONNAGE := $(VENV)/bin/tonnage
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
+INSTALLED_TRAINERS := .venv-trainers/installed
 
-.PHONY: setup run stats export test lint bench clean
+.PHONY: setup run stats export test trainers lint bench clean
 
 setup: $(INSTALLED)
 
@@ -44,7 +45,16 @@ export: $(INSTALLED)
 	$(TONNAGE) export $(RUN) --to $(TO) --out $(OUT)
 
 test: $(INSTALLED_DEV)
-	$(VENV)/bin/python -m pytest --quiet
+	$(VENV)/bin/python -m pytest --quiet --ignore=tests/trainers
+
+# Exports opened by the trainers' own code, in an environment of about 1 GB of its own.
+trainers: $(INSTALLED_DEV) $(INSTALLED_TRAINERS)
+	$(VENV)/bin/python -m pytest --quiet tests/trainers
+
+$(INSTALLED_TRAINERS): tests/trainers/requirements.txt
+	$(PYTHON) -m venv .venv-trainers
+	.venv-trainers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/trainers/requirements.txt
+	@touch $@
 
 lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
@@ -55,4 +65,4 @@ bench: $(INSTALLED_DEV)
 	$(VENV)/bin/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) runs data build
+	rm -rf $(VENV) .venv-trainers runs data build

@@ -21,16 +21,6 @@ from support.small_run import (
 )
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a finished run, which tests only read."""
-    folder = tmp_path_factory.mktemp("finished")
-    write_corpus(folder)
-    write_recipe(folder, recipe())
-    done(folder, "run", "recipe.yaml", "--workers", "2")
-    return folder
-
-
 def test_every_row_is_a_document_or_a_reject_and_every_document_kept_or_dropped(finished: Path) -> None:
     content = stats(finished)
     assert {name: entry["read"] for name, entry in content["sources"].items()} == {"pages": 60, "notes": 64, "code": 8}

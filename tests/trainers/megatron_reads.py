@@ -1,7 +1,7 @@
 """Opens a Megatron export as Megatron does and writes what it reads; runs in the trainers' environment.
 
-Called as `megatron_reads.py EXPORT OUT.npz SEQUENCE_LENGTH SEQUENCES...`, one number of sequences a blend file by name.
-OUT holds, for every prefix, `PREFIX|ids`, `PREFIX|lengths` and `PREFIX|documents` of IndexedDataset, and for every blend
+Called as `megatron_reads.py EXPORT OUT.npz SEQUENCE_LENGTH SEQUENCES...`, one number a blend file, by name.
+OUT holds for every prefix `PREFIX|ids`, `PREFIX|lengths`, `PREFIX|documents` of IndexedDataset, and for every blend
 file `FILE|prefixes` and `FILE|drawn`, the samples that BlendedDataset takes of each of its prefixes.
 """
 
@@ -31,7 +31,7 @@ def read_prefix(prefix: str) -> dict[str, np.ndarray]:
     return {
         f"{prefix}|ids": np.concatenate(documents),
         f"{prefix}|lengths": np.array([len(document) for document in documents]),
-        f"{prefix}|documents": np.asarray(dataset.document_indices),
+        f"{prefix}|documents": np.array(dataset.document_indices),
     }
 
 

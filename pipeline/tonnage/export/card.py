@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+import polars as pl
+import pyarrow as pa
 import yaml
 
 from tonnage.export.common import ExportInput, shards_of
-from tonnage.store.documents import read_row_groups, read_table
+from tonnage.store.documents import read_table
 from tonnage.store.files import join
 from tonnage.store.layout import documents_path, token_documents_path
 from tonnage.tokenize.writer import TokensManifest
+
+_ADDRESS = ("source", "shard", "row")
 
 
 def dataset_card(source: ExportInput, manifest: TokensManifest) -> str:
@@ -60,16 +65,14 @@ def _escaped(text: str) -> str:
 
 def _licences(source: ExportInput, manifest: TokensManifest) -> Counter[tuple[str, str]]:
     """Documents by source and licence, of those that were packed."""
-    packed: dict[tuple[str, int], set[int]] = {}
+    packed: dict[tuple[str, int], list[np.ndarray]] = {}
     for cell, shard, _, _ in shards_of(manifest):
-        path = token_documents_path(manifest.key, cell, shard)
-        for row in read_table(join(source.root, path), ["source", "shard", "row"]).to_pylist():
-            packed.setdefault((row["source"], row["shard"]), set()).add(row["row"])
+        index = read_table(join(source.root, token_documents_path(manifest.key, cell, shard)), list(_ADDRESS))
+        for (name, number), rows in pl.DataFrame(index).group_by("source", "shard"):
+            packed.setdefault((str(name), int(number)), []).append(rows["row"].to_numpy())
     counts: Counter[tuple[str, str]] = Counter()
-    for (name, shard), rows in packed.items():
-        seen = 0
-        for batch in read_row_groups(join(source.root, documents_path(name, shard)), ["license"]):
-            licences = batch.column("license").to_pylist()
-            counts.update((name, licences[row - seen] or "unknown") for row in rows if 0 <= row - seen < len(licences))
-            seen += batch.num_rows
+    for (name, number), parts in packed.items():
+        licences = read_table(join(source.root, documents_path(name, number)), ["license"]).column("license")
+        for entry in licences.take(pa.array(np.concatenate(parts))).value_counts().to_pylist():
+            counts[name, entry["values"] or "unknown"] += entry["counts"]
     return counts

@@ -5,12 +5,13 @@ Built from receipts' counts alone. Stages count; this module adds up and refuses
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tonnage.errors import WorkFailed
+from tonnage.errors import UsageError, WorkFailed
 from tonnage.store.receipts import Receipt
 
 ALARM_SHARE = 0.9  # one rule dropping more than this share of a source's documents stops a run
@@ -141,6 +142,19 @@ def check_rejects(name: str, receipts: Sequence[Receipt], limit: float) -> None:
         )
     if not rows:
         raise WorkFailed(f"source {name}: no row was read from its files; check its path and kind")
+
+
+def check_acknowledged(acknowledged: Sequence[str], rules: Iterable[str], sources: Iterable[str]) -> None:
+    """Raises UsageError for an entry that no alarm of these rules and sources can match."""
+    possible = [f"{rule}:{source}" for source in sources for rule in (*rules, NOTHING_KEPT)]
+    for entry in acknowledged:
+        if entry not in possible:
+            near = difflib.get_close_matches(entry, possible, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise UsageError(
+                f"acknowledge: no alarm can be named {entry!r}; {hint}write RULE:SOURCE with a rule and a source of "
+                f"this recipe, or {NOTHING_KEPT}:SOURCE"
+            )
 
 
 def check_alarms(funnels: Mapping[str, SourceFunnel], acknowledged: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ walked, is for the callers.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,9 +66,11 @@ def check_rules(rules: Sequence[Rule], available: Mapping[str, pl.DataType]) -> 
     for rule in rules:
         for name in sorted({name for e in _expressions(rule) for name in e.meta.root_names()}):
             if name not in available:
+                near = difflib.get_close_matches(name, available, n=3)
+                hint = f"did you mean {' or '.join(near)}? " if near else ""
                 raise UsageError(
-                    f"select: rule {rule.name} names column {name!r}, which no step makes; columns are "
-                    f"{', '.join(sorted(available))}"
+                    f"select: rule {rule.name} names column {name!r}, which no step makes; {hint}`tonnage schema "
+                    f"--columns` lists them"
                 )
         for expression in _expressions(rule):
             try:

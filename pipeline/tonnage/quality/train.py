@@ -18,7 +18,6 @@ import fasttext
 import numpy as np
 import pyarrow as pa
 import xxhash
-from sklearn.metrics import roc_auc_score
 
 from tonnage.errors import WorkFailed
 from tonnage.kernels.words import fold_text
@@ -161,6 +160,8 @@ def _scores(path: str, lines: Sequence[bytes]) -> np.ndarray:
 
 def _measured(lines: Sequence[_Line], scores: np.ndarray) -> dict[str, Any]:
     """What the model is worth on documents that it has not seen."""
+    from sklearn.metrics import roc_auc_score  # here, for it takes as long to import as all of Tonnage
+
     truth = np.array([line.positive for line in lines])
     bins = np.minimum((scores * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
     sources = Counter(line.source for line in lines)

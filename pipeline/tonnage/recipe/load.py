@@ -23,15 +23,19 @@ def load_recipe(path: str, overrides: Iterable[str] = ()) -> Recipe:
     """
     try:
         text = read_bytes(path).decode("utf-8")
-    except (TonnageError, UnicodeDecodeError) as fault:
-        raise UsageError(f"the recipe {path} cannot be read ({fault}); give the path of a YAML file") from fault
+    except TonnageError as fault:
+        raise UsageError(f"recipe {fault}") from fault
+    except UnicodeDecodeError as fault:
+        raise UsageError(
+            f"recipe {path} is no UTF-8 text ({fault.reason} at byte {fault.start}); save it as UTF-8"
+        ) from fault
     content, lines = _parse(path, text)
     for override in overrides:
         _apply(content, override)
     try:
         return Recipe.model_validate(content)
     except ValidationError as fault:
-        raise UsageError(_explain(path, content, lines, fault)) from fault
+        raise UsageError(_explain(path, lines, fault)) from fault
 
 
 def _parse(path: str, text: str) -> tuple[dict[str, Any], dict[Path, int]]:
@@ -104,17 +108,18 @@ def _index(place: list[Any], part: str, override: str) -> int:
     return int(part)
 
 
-def _explain(file: str, content: Mapping[str, Any], lines: Mapping[Path, int], fault: ValidationError) -> str:
+def _explain(file: str, lines: Mapping[Path, int], fault: ValidationError) -> str:
     """The first fault as one sentence, the others counted."""
     errors = fault.errors()
     first = errors[0]
-    path = tuple(part for part in first["loc"] if not _is_union_tag(content, first["loc"], part))
+    path = tuple(part for part in first["loc"] if not _is_tag(first["loc"], part))
     sentence = f"{file}:{_line(path, lines)}: {_describe(path, first)}"
     return sentence if len(errors) == 1 else f"{sentence} ({len(errors) - 1} more after this one)"
 
 
-def _is_union_tag(content: Mapping[str, Any], location: tuple[str | int, ...], part: str | int) -> bool:
-    return part in ("str", "list[str]") and location[-1] == part
+def _is_tag(location: tuple[str | int, ...], part: str | int) -> bool:
+    """Whether the last part of a location is pydantic's note, no key of the recipe."""
+    return part in ("str", "list[str]", "[key]") and location[-1] == part
 
 
 def _line(path: Path, lines: Mapping[Path, int]) -> int:

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.]*(-[A-Za-z0-9_.]+)*$"
 SCALES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
@@ -37,6 +37,14 @@ def parse_amount(value: Any) -> Any:
 Amount = Annotated[int, BeforeValidator(parse_amount), Field(gt=0)]
 
 
+def check_name(name: str) -> str:
+    """Names become folders, files and parts of cells. Raises ValueError for one that cannot."""
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise ValueError(f"name {name!r} may hold letters, digits, '_', '.' and single '-' inside only")
+    return name
+
+
+Name = Annotated[str, AfterValidator(check_name)]
 CellDimension = Literal["source", "quality", "kind", "language"]
 
 
@@ -136,7 +144,7 @@ class SelectItem(Model):
     use: str | None = None
     set: dict[str, float] = Field(default_factory=dict, description="thresholds of the preset to change")
     without: list[str] = Field(default_factory=list, description="rules of the preset to leave out")
-    name: str | None = Field(None, pattern=NAME_PATTERN)
+    name: Name | None = None
     drop: str | None = Field(None, description="SQL condition over columns; a document that meets it is dropped")
     when: str | None = Field(None, description="SQL condition under which the rule applies at all")
     sources: list[str] | None = Field(None, description="sources the rule or preset is for; all when not given")
@@ -165,8 +173,8 @@ class Tokenizer(Model):
 
     file: str | None = None
     train: TokenizerTraining | None = None
-    eos: str = "<|endoftext|>"
-    bos: str | None = None
+    eos: str = Field("<|endoftext|>", min_length=1)
+    bos: str | None = Field(None, min_length=1)
     parse_markers: bool = Field(False, description="let marker strings in documents become control tokens")
 
     @model_validator(mode="after")
@@ -201,7 +209,7 @@ class Mixture(Model):
     sequence_length: int = Field(4096, ge=2)
     max_epochs: float = Field(8, gt=0)
     normalise: bool = Field(False, description="scale weights that do not sum to one, and say so")
-    phases: dict[str, Phase] = Field(min_length=1)
+    phases: dict[Name, Phase] = Field(min_length=1)
 
 
 class Export(Model):
@@ -212,9 +220,9 @@ class Export(Model):
 class Recipe(Model):
     """Everything about one corpus."""
 
-    name: str = Field(pattern=NAME_PATTERN)
+    name: Name
     seed: int = Field(17, ge=0, lt=2**63)
-    sources: dict[str, Source] = Field(min_length=1)
+    sources: dict[Name, Source] = Field(min_length=1)
     annotate: Annotate = Annotate()
     dedup: Dedup = Dedup()
     select: list[SelectItem] = Field(default_factory=list)
@@ -225,14 +233,6 @@ class Recipe(Model):
     cells: list[CellDimension] = Field(["source"], min_length=1)
     mixture: Mixture | None = None
     export: list[Export] = Field(default_factory=list)
-
-    @field_validator("sources")
-    @classmethod
-    def _source_names(cls, value: dict[str, Source]) -> dict[str, Source]:
-        for name in value:
-            if not re.fullmatch(NAME_PATTERN, name):
-                raise ValueError(f"source name {name!r} may hold letters, digits, '_', '.' and '-' only")
-        return value
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Recipe:

@@ -19,7 +19,7 @@ from tonnage.run.packing import cell_tokens, export_all, pack_tokens, plan_phase
 from tonnage.run.record import Record, write_record
 from tonnage.run.request import check_mixture
 from tonnage.run.scanning import scan_shards
-from tonnage.select import check_rules
+from tonnage.select import EXACT_DUPLICATE, check_rules
 from tonnage.steps.decide import rule_columns
 from tonnage.store.files import remove_partials
 from tonnage.store.receipts import Receipt
@@ -35,6 +35,9 @@ def check(plan: Plan, until: str = EXPORT) -> None:
     if until not in UNTIL:
         raise UsageError(f"--until {until} is no stage; stages are {', '.join(UNTIL)}")
     check_rules(plan.rules, rule_columns(list(plan.steps)))
+    funnels.check_acknowledged(
+        plan.recipe.acknowledge, [*(rule.name for rule in plan.rules), EXACT_DUPLICATE], plan.recipe.sources
+    )
     check_mixture(plan.recipe)
     check_models(plan.recipe)
 

@@ -82,7 +82,13 @@ def list_files(spec: SourceSpec) -> tuple[InputFile, ...]:
     found: set[str] = set()
     roots: list[str] = []
     for written in spec.paths:
-        root, paths = _files_of(spec, expand(written), written)
+        try:
+            root, paths = _files_of(spec, expand(written), written)
+        except OSError as fault:
+            raise UsageError(
+                f"sources.{spec.name}.path: {written} cannot be listed ({fault.strerror or fault}); check the path and "
+                f"its permissions"
+            ) from fault
         roots.append(root)
         found.update(paths)
     common = _common_root(roots)

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 import fsspec
 import xxhash
 
-from tonnage.errors import WorkFailed
+from tonnage.errors import UsageError, WorkFailed
 
 HASH_BLOCK = 4 << 20
 TEMPORARY_MARK = ".partial-"
@@ -55,8 +55,16 @@ def join(root: str, *parts: str) -> str:
 
 
 def filesystem_of(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The fsspec file system of `url` and the path within it."""
-    return cast(tuple[fsspec.AbstractFileSystem, str], fsspec.core.url_to_fs(url))
+    """The fsspec file system of `url` and the path within it.
+
+    Raises UsageError for a protocol that fsspec does not know, or whose own package is not installed.
+    """
+    try:
+        return cast(tuple[fsspec.AbstractFileSystem, str], fsspec.core.url_to_fs(url))
+    except (ValueError, ImportError) as fault:
+        raise UsageError(
+            f"{url} cannot be opened ({fault}); check the protocol, and install the package that serves it"
+        ) from fault
 
 
 def exists(url: str) -> bool:

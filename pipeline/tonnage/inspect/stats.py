@@ -146,8 +146,16 @@ def _by_cell(content: Mapping[str, Any]) -> Table:
         (cell, amount.documents, amount.bytes, stored[cell]["tokens"], share(amount.bytes, total.kept.bytes))
         for cell, amount in total.cells.items()
     ]
-    notes = tuple(_quality_notes(content))
+    notes = (*_marker_notes(content), *_quality_notes(content))
     return Table("Kept documents by cell", ("cell", "documents", "bytes", "tokens", "% of bytes"), tuple(rows), notes)
+
+
+def _marker_notes(content: Mapping[str, Any]) -> list[str]:
+    count = content["stats"]["markers"]
+    if not count:
+        return []
+    became = "became control tokens" if content["recipe"]["tokenizer"]["parse_markers"] else "were encoded as text"
+    return [f"{count:,} strings in the texts of documents look like the tokenizer's control tokens; they {became}."]
 
 
 def _quality_notes(content: Mapping[str, Any]) -> list[str]:

@@ -173,8 +173,8 @@ class Tokenizer(Model):
 
     file: str | None = None
     train: TokenizerTraining | None = None
-    eos: str = Field("<|endoftext|>", min_length=1)
-    bos: str | None = Field(None, min_length=1)
+    eos: str | None = Field("<|endoftext|>", min_length=1, description="token behind each document; null for none")
+    bos: str | None = Field(None, min_length=1, description="token before each document")
     parse_markers: bool = Field(False, description="let marker strings in documents become control tokens")
 
     @model_validator(mode="after")

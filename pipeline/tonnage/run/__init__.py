@@ -52,7 +52,7 @@ def execute(context: Context, until: str = EXPORT) -> Record:
     check(plan, until)
     remove_partials(context.root)
     documents = scan_shards(context)
-    record = Record(plan, damaged=_damaged(documents))
+    record = Record(plan, damaged=_damaged(plan, documents))
     for source in plan.sources:
         limit = plan.recipe.sources[source.spec.name].max_rejects
         funnels.check_rejects(source.spec.name, documents[source.spec.name], limit)
@@ -88,11 +88,12 @@ def _tokens_to_exports(
     return record
 
 
-def _damaged(documents: Mapping[str, Sequence[Receipt]]) -> dict[str, int]:
-    """Number of damaged files by source, zeros left out."""
+def _damaged(plan: Plan, documents: Mapping[str, Sequence[Receipt]]) -> dict[str, int]:
+    """Number of damaged files by source, without zeros and without sources that accept them by keep-prefix."""
     counts = {
         name: sum(receipt.counts.get("damaged_files", 0) for receipt in receipts)
         for name, receipts in documents.items()
+        if plan.recipe.sources[name].on_damaged != "keep-prefix"
     }
     return {name: count for name, count in counts.items() if count}
 
@@ -102,7 +103,6 @@ def check_damage(record: Record) -> None:
     if record.damaged:
         listed = ", ".join(f"{count} in source {name}" for name, count in record.damaged.items())
         raise WorkFailed(
-            f"damaged input files: {listed}; all else was done; `tonnage show RUN --rejects SOURCE` names "
-            f"them; mend or "
-            f"exclude them, or accept them with on_damaged"
+            f"damaged input files were left out: {listed}; all else was done; `tonnage show RUN --rejects SOURCE` "
+            f"names them; mend or exclude them, or keep what is whole of them with on_damaged: keep-prefix"
         )

@@ -18,7 +18,7 @@ from tonnage import __version__
 from tonnage import funnel as funnels
 from tonnage.errors import UsageError
 from tonnage.funnel import Amount, SourceFunnel
-from tonnage.plan import QUALITY_MODEL, Plan
+from tonnage.plan import ENCODED, QUALITY_MODEL, Plan
 from tonnage.steps.sample import QUALITY_CARD
 from tonnage.store.files import exists, join, read_bytes, write_bytes
 from tonnage.store.layout import model_path
@@ -101,7 +101,7 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
     }
     if record.funnel is not None:
         result["funnel"] = {name: asdict(funnel) for name, funnel in record.funnel.items()}
-        result["stats"] = stats(record)
+        result["stats"] = stats(record) | {"markers": _markers(root, plan)}
     return result
 
 
@@ -113,13 +113,19 @@ def _quality_card(root: str, plan: Plan) -> Any:
     return orjson.loads(read_bytes(url)) if exists(url) else None
 
 
+def _markers(root: str, plan: Plan) -> int | None:
+    """Marker strings of the tokenizer found in the texts of all documents; None before they are encoded."""
+    manifest = read_manifest(root, ENCODED, plan.steps[ENCODED].key) if ENCODED in plan.steps else None
+    return None if manifest is None else sum(task["counts"]["markers"] for task in manifest["tasks"])
+
+
 def _seconds(root: str, step: str, key: str) -> float | None:
     manifest = read_manifest(root, step, key)
     return None if manifest is None else round(sum(task["seconds"] for task in manifest["tasks"]), 3)
 
 
 def stats(record: Record) -> dict[str, Any]:
-    """The content of `stats --json`: sources, cells, total."""
+    """What `stats --json` says of sources, cells and the total."""
     assert record.funnel is not None
     whole = funnels.total(record.funnel)
     cells = {cell: {"documents": amount.documents, "tokens": amount.tokens} for cell, amount in whole.cells.items()}

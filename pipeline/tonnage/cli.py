@@ -1,7 +1,7 @@
 """The command line: one function a command, which reads its arguments, calls one function, and prints what it gives.
 
-Results go to stdout, progress and errors to stderr. Exit 0: done; 1: the work failed; 2: wrong usage. An error is one
-sentence; --debug shows where it was raised.
+Results go to stdout, progress and errors to stderr. Exit 0: done; 1: the work failed; 2: wrong usage; 130:
+Ctrl-C. An error is one sentence; --debug shows where it was raised.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+INTERRUPTED = 130
 
 RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe file (YAML).")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
@@ -233,9 +235,10 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(f"tonnage: {fault}", file=sys.stderr)
         sys.exit(fault.exit_code)
-    except KeyboardInterrupt:
-        print("tonnage: stopped; give the same command again to go on", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer makes this of a Ctrl-C, and says nothing
+            print("tonnage: stopped; give the same command again to go on", file=sys.stderr)
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -1,9 +1,8 @@
 """A pool of worker processes on this machine that notices within seconds when one of them dies.
 
 Each worker has a pipe of its own; the parent waits for pipes and for the end of processes at the same time. A task
-whose
-worker is killed is given once to a fresh worker, then the run fails naming it. Workers ignore Ctrl-C and end when their
-parent does. What a task does is the caller's.
+whose worker is killed is given once to a fresh worker, then the run fails naming it. Workers ignore Ctrl-C and end when
+their parent does. What a task does is the caller's.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ class _Worker:
 class LocalEngine:
     """`workers` processes, started when first needed and kept for all maps; use as a context manager.
 
-    `peak_worker_bytes` is the largest resident memory that any worker has reported.
+    `peak_worker_bytes` is the largest resident memory that any worker has reported, `died` the number of workers that
+    ended while they had a task.
     """
 
     def __init__(self, workers: int) -> None:
@@ -56,6 +56,7 @@ class LocalEngine:
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         self.peak_worker_bytes = 0
+        self.died = 0
 
     def __enter__(self) -> LocalEngine:
         return self
@@ -152,11 +153,11 @@ class LocalEngine:
         index = worker.task
         if index is None:
             return
+        self.died += 1
         if attempts[index] >= ATTEMPTS:
             raise WorkFailed(
                 f"a worker died twice at {label(tasks[index])} ({_ending(worker.process.exitcode)}); if "
-                f"memory ran out, "
-                f"use fewer workers or smaller task_bytes, then give the same command again"
+                f"memory ran out, use fewer workers or smaller task_bytes, then give the same command again"
             )
         waiting.append(index)
 

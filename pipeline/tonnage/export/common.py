@@ -18,12 +18,13 @@ import orjson
 from tonnage.errors import UsageError
 from tonnage.store.files import (
     exists,
-    filesystem_of,
     is_local,
     join,
     local_path,
+    names_in,
     open_input,
     read_bytes,
+    remove,
     stamp_of,
     write_bytes,
     writing,
@@ -80,19 +81,10 @@ def start(out: str) -> None:
     listing = join(out, EXPORT_FILE)
     if exists(listing):
         for path in [EXPORT_FILE, *json.loads(read_bytes(listing))["files"]]:
-            _remove(join(out, path))
-    elif _is_filled(out) and not exists(join(out, STARTED_FILE)):
+            remove(join(out, path))
+    elif names_in(out) and not exists(join(out, STARTED_FILE)):
         raise UsageError(f"{out} holds files that are no export; give an empty or new folder")
     write_bytes(join(out, STARTED_FILE), b"")
-
-
-def _is_filled(out: str) -> bool:
-    if not exists(out):
-        return False
-    if is_local(out):
-        return bool(os.listdir(local_path(out)))
-    filesystem, path = filesystem_of(out)
-    return bool(filesystem.ls(path))
 
 
 def finish(out: str, form: str, manifest: TokensManifest, files: Sequence[str], notes: Sequence[str]) -> Report:
@@ -104,20 +96,10 @@ def finish(out: str, form: str, manifest: TokensManifest, files: Sequence[str], 
         "files": list(files),
     }
     write_bytes(join(out, EXPORT_FILE), orjson.dumps(facts, option=orjson.OPT_INDENT_2) + b"\n")
-    _remove(join(out, STARTED_FILE))
+    remove(join(out, STARTED_FILE))
     everything = (*files, EXPORT_FILE)
     sizes = [stamp_of(join(out, path)) for path in everything]
     return Report(everything, sum(size[0] for size in sizes if size), tuple(notes))
-
-
-def _remove(url: str) -> None:
-    if is_local(url):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(local_path(url))
-        return
-    filesystem, path = filesystem_of(url)
-    with contextlib.suppress(FileNotFoundError):
-        filesystem.rm_file(path)
 
 
 def place_tokens(source: ExportInput, cell: str, shard: int, target: str) -> bool:
@@ -128,7 +110,7 @@ def place_tokens(source: ExportInput, cell: str, shard: int, target: str) -> boo
     if is_local(origin) and is_local(target):
         final = local_path(target)
         os.makedirs(os.path.dirname(final), exist_ok=True)
-        _remove(target)
+        remove(target)
         with contextlib.suppress(OSError):
             os.link(local_path(origin), final)
             return True

@@ -11,6 +11,7 @@ from tonnage.plan import EXPORT, Plan
 from tonnage.run import Context, execute
 from tonnage.run.record import Record
 from tonnage.run.warm_up import warm_up
+from tonnage.store.files import remove_partials
 
 LOADING = 2.0  # seconds that loading kernels from the cache never takes
 
@@ -18,7 +19,10 @@ LOADING = 2.0  # seconds that loading kernels from the cache never takes
 def run_locally(plan: Plan, root: str, workers: int, until: str = EXPORT) -> Record:
     """Executes `plan` in `root` with `workers` processes and returns its record."""
     with progress_on(sys.stderr) as progress, LocalEngine(workers) as engine:
-        return execute(Context(root, plan, engine, progress, lambda: _compile(progress)), until)
+        record = execute(Context(root, plan, engine, progress, lambda: _compile(progress)), until)
+        if engine.died:
+            remove_partials(root)
+        return record
 
 
 def _compile(progress: Progress) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, QUALITY_MODEL, TOKENIZER
+from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, QUALITY_MODEL, TOKENIZER, column_steps
 from tonnage.reuse import shards_of, state_of_shards
 from tonnage.run.context import Context
 from tonnage.run.models import model_ready, policy_of, tokenizer_path
 from tonnage.steps import sample, scan
-from tonnage.store.layout import model_path
+from tonnage.store.files import join, names_in, remove
+from tonnage.store.layout import columns_path, documents_path, model_path, rejects_path, shard_name
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest
 
 
@@ -42,7 +43,22 @@ def scan_shards(context: Context) -> dict[str, list[Receipt]]:
     for source in context.plan.sources:
         write_manifest(context.root, DOCUMENTS, source.step.key, source.step.material, result[source.spec.name])
     _write_column_manifests(context, columns)
+    _remove_lost_shards(context)
     return result
+
+
+def _remove_lost_shards(context: Context) -> None:
+    """Deletes shards that a source had before it shrank: they would look like part of the run."""
+    for source in context.plan.sources:
+        name = source.spec.name
+        planned = {shard_name(shard.shard) for shard in source.shards}
+        examples = [documents_path(name, 0), rejects_path(name, 0)]
+        steps = column_steps(context.plan.steps, source.kind)
+        examples += [columns_path(step, context.key(step), name, 0) for step in steps]
+        for folder in (join(context.root, example.rpartition("/")[0]) for example in examples):
+            for file in names_in(folder):
+                if file.partition(".")[0] not in planned:
+                    remove(join(folder, file))
 
 
 def _run_scan(

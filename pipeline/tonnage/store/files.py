@@ -222,3 +222,23 @@ def remove_partials(root: str) -> int:
                 _discard(os.path.join(folder, name))
                 count += 1
     return count
+
+
+def names_in(folder: str) -> list[str]:
+    """Names of what lies directly in `folder`, sorted; none when there is no such folder."""
+    if not exists(folder):
+        return []
+    if is_local(folder):
+        return sorted(os.listdir(local_path(folder)))
+    filesystem, path = filesystem_of(folder)
+    return sorted(entry.rstrip("/").rsplit("/", 1)[-1] for entry in filesystem.ls(path, detail=False))
+
+
+def remove(url: str) -> None:
+    """Deletes one file; it is no error when it is not there."""
+    with contextlib.suppress(FileNotFoundError):
+        if is_local(url):
+            os.unlink(local_path(url))
+        else:
+            filesystem, path = filesystem_of(url)
+            filesystem.rm_file(path)

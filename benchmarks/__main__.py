@@ -14,16 +14,16 @@ import sysconfig
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from benchmarks import bench_heuristics, bench_tokenize
+from benchmarks import bench_heuristics, bench_quality, bench_tokenize
 from rich.console import Console
 from rich.table import Table
 
 SOURCE_BYTES = 4_000_000
 
 
-def documents() -> list[str]:
-    """English reference text first, then source files up to SOURCE_BYTES."""
-    found = list(topics.values())
+def source_files() -> list[str]:
+    """Source files of the standard library up to SOURCE_BYTES."""
+    found = []
     room = SOURCE_BYTES
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -39,8 +39,13 @@ def main() -> None:
     table.add_column("what")
     for name in ("ours", "theirs", "ratio", "target"):
         table.add_column(name, justify="right")
-    texts = documents()
-    for row in [*bench_heuristics.run(texts), *bench_tokenize.run(texts)]:
+    prose, code = list(topics.values()), source_files()
+    rows = [
+        *bench_heuristics.run([*prose, *code]),
+        *bench_quality.run(prose, code),
+        *bench_tokenize.run([*prose, *code]),
+    ]
+    for row in rows:
         numbers = (row["ours_mb_s"], row["theirs_mb_s"], row["ratio"], row["target"])
         table.add_row(row["what"], *("-" if number is None else f"{number:,.1f}" for number in numbers))
     Console(width=140).print(table)

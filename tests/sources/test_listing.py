@@ -24,7 +24,7 @@ def tree(root: Path, *names: str) -> None:
 
 
 def names(kind: str, *paths: Path | str, **options) -> list[str]:
-    return [file.name for file in list_files(spec_for(kind, *paths, **options))]
+    return [file.name for file in list_files(spec_for(kind, *paths, **options)).files]
 
 
 def test_globs(tmp_path: Path) -> None:
@@ -57,14 +57,14 @@ def test_a_file_that_two_patterns_match_is_one_file(tmp_path: Path) -> None:
 
 def test_the_order_of_the_file_system_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(tmp_path, *(f"{folder}/{n}.txt" for folder in "bca" for n in (10, 9, 1)))
-    expected = list_files(spec_for("text", tmp_path))
+    expected = list_files(spec_for("text", tmp_path)).files
     real = os.scandir
 
     def backwards(path):
         return reversed(list(real(path)))
 
     monkeypatch.setattr("tonnage.sources.globs.os.scandir", backwards)
-    assert list_files(spec_for("text", tmp_path)) == expected
+    assert list_files(spec_for("text", tmp_path)).files == expected
 
 
 def test_excludes(tmp_path: Path) -> None:
@@ -74,6 +74,12 @@ def test_excludes(tmp_path: Path) -> None:
     assert names("code", tmp_path, exclude=("x/**",)) == ["a.py", "test/b.py"]
     with pytest.raises(UsageError, match="exclude leaves none of its 5 files"):
         names("code", tmp_path, exclude=("*.py",))
+
+
+def test_what_each_pattern_left_out_is_counted(tmp_path: Path) -> None:
+    tree(tmp_path, "a.py", "test/b.py", "x/test/c.py")
+    listing = list_files(spec_for("code", tmp_path, exclude=("test/**", "test", "misspelt/**")))
+    assert listing.excluded == {"test/**": 1, "test": 1, "misspelt/**": 0}
 
 
 def test_links_are_not_followed_in_trees_of_code_and_never_in_a_circle(tmp_path: Path) -> None:
@@ -98,7 +104,7 @@ def test_home_and_the_standard_library_can_be_named(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HOME", str(tmp_path))
     tree(tmp_path, "corpus/a.txt")
     assert names("text", "~/corpus/*.txt") == ["a.txt"]
-    (file,) = list_files(spec_for("code", "{stdlib}/email/message.py"))
+    (file,) = list_files(spec_for("code", "{stdlib}/email/message.py")).files
     assert file.path == f"{sysconfig.get_path('stdlib')}/email/message.py"
 
 
@@ -155,16 +161,19 @@ def test_stamps_change_with_content_name_and_governing_licence(tmp_path: Path) -
     code = {"kind": "code", "license": "per-document"}
 
     def stamps() -> dict[str, str]:
-        return {file.name: file.stamp for file in list_files(spec_for(code["kind"], tmp_path, license=code["license"]))}
+        return {
+            file.name: file.stamp
+            for file in list_files(spec_for(code["kind"], tmp_path, license=code["license"])).files
+        }
 
     first = stamps()
     assert stamps() == first
     os.utime(tmp_path / "a/LICENSE", (1, 1))
     assert stamps()["a/b/c.py"] != first["a/b/c.py"]
-    (below,) = list_files(spec_for("code", tmp_path / "a/b"))
-    (above,) = list_files(spec_for("code", tmp_path / "a/b/c.py", tmp_path / "a/b"))
+    (below,) = list_files(spec_for("code", tmp_path / "a/b")).files
+    (above,) = list_files(spec_for("code", tmp_path / "a/b/c.py", tmp_path / "a/b")).files
     assert below == above
-    (renamed,) = list_files(spec_for("code", tmp_path / "a", exclude=("LICENSE",)))
+    (renamed,) = list_files(spec_for("code", tmp_path / "a", exclude=("LICENSE",))).files
     assert renamed.path == below.path and renamed.stamp != below.stamp
 
 

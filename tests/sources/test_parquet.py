@@ -123,7 +123,7 @@ def test_batches_of_wide_rows_are_small(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["x" * 3_000_000] * 12}), path, compression="zstd")
     spec = spec_for("parquet", path)
-    (task,) = plan_tasks(spec, list_files(spec))
+    (task,) = plan_tasks(spec, list_files(spec).files)
     rows = [batch.documents.num_rows for batch in read_task(spec, task)]
     assert sum(rows) == 12 and max(rows) <= 4
 

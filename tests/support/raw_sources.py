@@ -52,7 +52,7 @@ def read(spec: SourceSpec) -> Found:
     documents: list[dict[str, Any]] = []
     rejects: list[dict[str, Any]] = []
     counts: Counter[str] = Counter()
-    for task in plan_tasks(spec, list_files(spec)):
+    for task in plan_tasks(spec, list_files(spec).files):
         for batch in read_task(spec, task):
             assert batch.documents.schema == DOCUMENTS and batch.rejects.schema == REJECTS
             assert batch.counts["documents"] == batch.documents.num_rows

@@ -12,7 +12,7 @@ from tonnage.inspect.mix import mixture_of_run, mixture_tables
 from tonnage.inspect.stats import Table, overview
 from tonnage.inspect.verify import verify
 from tonnage.inspect.view import RunView, open_run
-from tonnage.plan import MIXTURE, Plan
+from tonnage.plan import MIXTURE, Plan, SourcePlan
 from tonnage.recipe import load_recipe
 from tonnage.recipe.presets import presets
 from tonnage.reuse import StepState
@@ -36,14 +36,20 @@ def plan_table(plan: Plan, found: Sequence[StepState]) -> Table:
     rows = [
         (state.label, state.step.key, _progress(state), "reused" if state.finished else state.why) for state in found
     ]
-    files = sum(len(source.files) for source in plan.sources)
-    size = sum(file.bytes for source in plan.sources for file in source.files)
+    files = sum(len(source.listing.files) for source in plan.sources)
+    size = sum(file.bytes for source in plan.sources for file in source.listing.files)
     return Table(
         f"Plan of {plan.recipe.name}: {len(plan.sources)} sources, {files:,} files, {size:,} bytes, "
         f"{len(plan.shards):,} shards",
         ("step", "key", "tasks done", "why"),
         tuple(rows),
+        tuple(_left_out(source) for source in plan.sources if source.listing.excluded),
     )
+
+
+def _left_out(source: SourcePlan) -> str:
+    counts = ", ".join(f"{pattern} {count:,}" for pattern, count in source.listing.excluded.items())
+    return f"sources.{source.spec.name}.exclude leaves out files: {counts}"
 
 
 def _progress(state: StepState) -> str:
@@ -53,6 +59,14 @@ def _progress(state: StepState) -> str:
 def plan_json(plan: Plan, found: Sequence[StepState]) -> dict[str, Any]:
     return {
         "name": plan.recipe.name,
+        "sources": {
+            source.spec.name: {
+                "files": len(source.listing.files),
+                "bytes": sum(file.bytes for file in source.listing.files),
+                "excluded": dict(source.listing.excluded),
+            }
+            for source in plan.sources
+        },
         "steps": [
             {
                 "step": state.label,

@@ -67,7 +67,10 @@ class Source(Model):
     language: str | None = Field(None, description="declared language (ISO 639-1); language-bound rules need it")
     encoding: str | None = Field(None, description="charset of text files; detected when not given")
     extract: Literal["resiliparse"] = "resiliparse"
-    exclude: list[str] = Field(default_factory=list, description="globs of files to leave out")
+    exclude: list[str] = Field(
+        default_factory=list,
+        description="globs of files to leave out: names anywhere, or with a slash paths below the paths' common folder",
+    )
     on_damaged: Literal["fail", "skip-file", "keep-prefix"] = "skip-file"
     max_rejects: float = Field(0.05, ge=0, le=1, description="share of rejected rows that fails the run")
     max_document_bytes: Amount = 64 << 20

@@ -83,8 +83,8 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
                 "name": source.spec.name,
                 "kind": source.kind,
                 "language": source.spec.language,
-                "files": len(source.files),
-                "raw_bytes": sum(file.bytes for file in source.files),
+                "files": len(source.listing.files),
+                "raw_bytes": sum(file.bytes for file in source.listing.files),
                 "shards": len(source.shards),
                 "documents_key": source.step.key,
             }

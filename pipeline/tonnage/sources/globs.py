@@ -72,20 +72,21 @@ def _component(part: str) -> str:
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\[]^&~|"})
 
 
-def excluder(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a path below the root is left out.
+def excluder(patterns: Iterable[str]) -> Callable[[str], str | None]:
+    """The pattern that leaves a path below the root out, None when it stays.
 
     A pattern without a slash fits the name of a file or of any folder on the way to it; one with a slash fits the path
     from the root, or a folder of that path.
     """
-    names = [matcher(pattern) for pattern in patterns if "/" not in pattern.strip("/")]
-    paths = [matcher(pattern.strip("/")) for pattern in patterns if "/" in pattern.strip("/")]
+    fitting = [(pattern, "/" in pattern.strip("/"), matcher(pattern.strip("/"))) for pattern in patterns]
 
-    def excluded(path: str) -> bool:
+    def excluded(path: str) -> str | None:
         parts = path.split("/")
-        if any(fits(part) for part in parts for fits in names):
-            return True
-        return any(fits("/".join(parts[:length])) for length in range(1, len(parts) + 1) for fits in paths)
+        folders = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+        for pattern, is_path, fits in fitting:
+            if any(fits(candidate) for candidate in (folders if is_path else parts)):
+                return pattern
+        return None
 
     return excluded
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
@@ -70,8 +71,16 @@ def size_of(path: str) -> int:
     return found[0]
 
 
-def list_files(spec: SourceSpec) -> tuple[InputFile, ...]:
-    """The files of a source, sorted by path.
+@dataclass(frozen=True)
+class Listing:
+    """The files of a source, sorted by path, and how many each pattern of `exclude` left out, the first that fits."""
+
+    files: tuple[InputFile, ...]
+    excluded: Mapping[str, int]
+
+
+def list_files(spec: SourceSpec) -> Listing:
+    """What a source reads.
 
     A path may be a file, a folder (all files below it) or a glob; ~ and {stdlib} are replaced. Hidden files and folders
     and Python's cache folders are left out, unless a pattern names them. Links are followed, but not in trees of code.
@@ -92,12 +101,15 @@ def list_files(spec: SourceSpec) -> tuple[InputFile, ...]:
         roots.append(root)
         found.update(paths)
     common = _common_root(roots)
-    excluded = excluder(spec.exclude)
+    pattern_of = excluder(spec.exclude)
     names = {path: path[len(common) :].lstrip("/") for path in found}
-    kept = sorted(path for path in found if not excluded(names[path]))
+    pattern = {path: pattern_of(names[path]) for path in found}
+    kept = sorted(path for path in found if pattern[path] is None)
     if not kept:
         raise UsageError(f"sources.{spec.name}.exclude leaves none of its {len(found)} files; mend its patterns")
-    return tuple(_with_licences(spec, [_input_file(spec, path, names[path]) for path in kept], common))
+    files = _with_licences(spec, [_input_file(spec, path, names[path]) for path in kept], common)
+    counted = Counter(pattern.values())
+    return Listing(tuple(files), {written: counted[written] for written in spec.exclude})
 
 
 def _files_of(spec: SourceSpec, path: str, written: str) -> tuple[str, list[str]]:

@@ -57,6 +57,20 @@ def test_a_task_that_kills_its_worker_twice_fails_the_run_by_name() -> None:
         engine.map(die_always, [7], label=label)
 
 
+def test_parts_arrive_before_their_result_and_begin_again_with_a_new_worker(tmp_path: Path) -> None:
+    from support.engine_tasks import in_parts
+
+    with LocalEngine(2) as engine:
+        heard: list[tuple[int, object]] = []
+        tasks = [str(tmp_path / name) for name in "ab"]
+        for index, result in engine.each(
+            in_parts, tasks, label=label, on_part=lambda index, part: heard.append((index, part))
+        ):
+            heard.append((index, result))
+    for index in (0, 1):
+        assert [what for of, what in heard if of == index] == [1, 1, 2, "done"]
+
+
 def test_our_errors_come_through_as_they_are() -> None:
     from support.engine_tasks import refuse
 

@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
@@ -76,21 +76,50 @@ class LocalEngine:
     ) -> list[Any]:
         """The results of `function` over `tasks`, in the order of `tasks`; `on_result` is called as they arrive.
 
+        Raises what `each` raises.
+        """
+        results: dict[int, Any] = {}
+        for index, result in self.each(function, tasks, label=label):
+            results[index] = result
+            if on_result is not None:
+                on_result(index, result)
+        return [results[index] for index in range(len(tasks))]
+
+    def each(
+        self,
+        function: Callable[[Any], Any],
+        tasks: Sequence[Any],
+        *,
+        label: Callable[[Any], str],
+        on_part: Callable[[int, Any], None] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """(place in `tasks`, result) as they arrive; none is kept.
+
+        A function may be a generator: what it yields goes to `on_part` while it works, what it returns is the result.
+        A task that is tried again begins its parts again.
+
         Raises the TonnageError that a task raised, and WorkFailed for any other fault of a task or for a worker that
         was killed twice over the same task. The first fault ends the work on all others.
         """
-        results: dict[int, Any] = {}
+        done = 0
         attempts = [0] * len(tasks)
         waiting = list(range(len(tasks) - 1, -1, -1))
         try:
-            while len(results) < len(tasks):
+            while done < len(tasks):
                 self._hand_out(function, tasks, waiting, attempts)
                 for worker in self._ready():
-                    self._take(worker, tasks, waiting, attempts, results, label, on_result)
+                    message = self._received(worker, tasks, waiting, attempts, label)
+                    if message is None:
+                        continue
+                    index, outcome = message
+                    if not isinstance(outcome, _Part):
+                        done += 1
+                        yield index, outcome
+                    elif on_part is not None:
+                        on_part(index, outcome.value)
         except BaseException:
             self._stop(gently=False)
             raise
-        return [results[index] for index in range(len(tasks))]
 
     def _hand_out(
         self, function: Callable[[Any], Any], tasks: Sequence[Any], waiting: list[int], attempts: list[int]
@@ -113,31 +142,29 @@ class LocalEngine:
         found = wait(list(by_handle))
         return list({id(by_handle[handle]): by_handle[handle] for handle in found}.values())
 
-    def _take(
+    def _received(
         self,
         worker: _Worker,
         tasks: Sequence[Any],
         waiting: list[int],
         attempts: list[int],
-        results: dict[int, Any],
         label: Callable[[Any], str],
-        on_result: Callable[[int, Any], None] | None,
-    ) -> None:
+    ) -> tuple[int, Any] | None:
+        """(task, result or part) from a worker that has something to say; None when it is gone."""
         try:
             message = worker.pipe.recv() if worker.pipe.poll() else None
         except (EOFError, OSError):
             message = None
         if message is None:
             self._bury(worker, tasks, waiting, attempts, label)
-            return
+            return None
         index, peak, outcome = message
         self.peak_worker_bytes = max(self.peak_worker_bytes, peak)
-        worker.task = None
         if isinstance(outcome, _Fault):
             raise outcome.as_exception(label(tasks[index]))
-        results[index] = outcome
-        if on_result is not None:
-            on_result(index, outcome)
+        if not isinstance(outcome, _Part):
+            worker.task = None
+        return index, outcome
 
     def _bury(
         self,
@@ -200,6 +227,13 @@ def _ending(code: int | None) -> str:
 
 
 @dataclass(frozen=True)
+class _Part:
+    """What a task says of itself while it works."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class _Fault:
     """What a task raised, as a worker sends it: the error itself when it is one of ours."""
 
@@ -227,10 +261,9 @@ def _serve(pipe: Connection, parent: int) -> None:
             index, function, task = pipe.recv()
         except (EOFError, OSError):
             return
-        outcome = _outcome(function, task)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         try:
-            pipe.send((index, peak, outcome))
+            for outcome in _outcomes(function, task):
+                pipe.send((index, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, outcome))
         except (BrokenPipeError, ConnectionResetError):
             return
 
@@ -242,12 +275,24 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _outcome(function: Callable[[Any], Any], task: Any) -> Any:
+def _outcomes(function: Callable[[Any], Any], task: Any) -> Iterator[Any]:
+    """The parts of a generator, then the result or the fault."""
     try:
         result = function(task)
+        if isinstance(result, Generator):
+            result = yield from _parts(result)
         pickle.dumps(result)
-        return result
     except TonnageError as fault:
-        return _Fault(fault, str(fault), traceback.format_exc())
+        result = _Fault(fault, str(fault), traceback.format_exc())
     except Exception as fault:
-        return _Fault(None, f"{type(fault).__name__}: {fault}", traceback.format_exc())
+        result = _Fault(None, f"{type(fault).__name__}: {fault}", traceback.format_exc())
+    yield result
+
+
+def _parts(work: Generator[Any, None, Any]) -> Generator[Any, None, Any]:
+    while True:
+        try:
+            part = next(work)
+        except StopIteration as end:
+            return end.value
+        yield _Part(part)

@@ -22,15 +22,15 @@ class Progress(Protocol):
     """What a run calls. `advance` adds to what the step has done so far."""
 
     def start(self, step: str, *, tasks: int, bytes: int = 0) -> None: ...
-    def advance(self, *, tasks: int = 0, bytes: int = 0, documents: int = 0) -> None: ...
+    def advance(self, *, tasks: int = 0, bytes: int = 0, text_bytes: int = 0, documents: int = 0) -> None: ...
     def finish(self, note: str = "") -> None: ...
     def say(self, line: str) -> None: ...
 
 
 @dataclass(frozen=True)
 class State:
-    """How far one step is: `bytes` are those of its input, `all_bytes` 0 where they mean nothing; `begun` in
-    seconds of the clock.
+    """How far one step is: `bytes` are those of its input, packed or marked up as it is, `all_bytes` 0 where they
+    mean nothing; `text_bytes` those of the text found in it; `begun` in seconds of the clock.
     """
 
     step: str
@@ -39,6 +39,7 @@ class State:
     all_bytes: int
     tasks: int = 0
     bytes: int = 0
+    text_bytes: int = 0
     documents: int = 0
 
     def rates(self, now: float) -> str:
@@ -47,6 +48,8 @@ class State:
         parts = []
         if self.bytes:
             parts.append(f"{self.bytes / seconds / 1e6:,.1f} MB/s")
+        if self.text_bytes:
+            parts.append(f"{self.text_bytes / seconds / 1e6:,.1f} MB/s of text")
         if self.documents:
             parts.append(f"{self.documents / seconds:,.0f} documents/s")
         return ", ".join(parts)
@@ -80,8 +83,8 @@ class PlainProgress:
         size = f", {bytes / 1e6:,.1f} MB" if bytes else ""
         self.say(f"{step}: {_tasks(tasks)}{size}")
 
-    def advance(self, *, tasks: int = 0, bytes: int = 0, documents: int = 0) -> None:
-        self._state = _advanced(self._state, tasks, bytes, documents)
+    def advance(self, *, tasks: int = 0, bytes: int = 0, text_bytes: int = 0, documents: int = 0) -> None:
+        self._state = _advanced(self._state, tasks, bytes, text_bytes, documents)
         now = self._clock()
         if now - self._said < LINE_EVERY:
             return
@@ -114,8 +117,8 @@ class LiveProgress:
         self._state = State(step, time.monotonic(), tasks, bytes)
         self._bar = self._bars.add_task(step, total=tasks, facts="")
 
-    def advance(self, *, tasks: int = 0, bytes: int = 0, documents: int = 0) -> None:
-        self._state = _advanced(self._state, tasks, bytes, documents)
+    def advance(self, *, tasks: int = 0, bytes: int = 0, text_bytes: int = 0, documents: int = 0) -> None:
+        self._state = _advanced(self._state, tasks, bytes, text_bytes, documents)
         now = time.monotonic()
         left = self._state.seconds_left(now)
         facts = [self._state.rates(now), "" if left is None else f"{duration(left)} left"]
@@ -151,10 +154,16 @@ def progress_on(stream: IO[str]) -> Iterator[Progress]:
         yield LiveProgress(console, bars)
 
 
-def _advanced(state: State | None, tasks: int, size: int, documents: int) -> State:
+def _advanced(state: State | None, tasks: int, size: int, text: int, documents: int) -> State:
     if state is None:
         raise RuntimeError("advance was called while no step is under way")
-    return replace(state, tasks=state.tasks + tasks, bytes=state.bytes + size, documents=state.documents + documents)
+    return replace(
+        state,
+        tasks=state.tasks + tasks,
+        bytes=state.bytes + size,
+        text_bytes=state.text_bytes + text,
+        documents=state.documents + documents,
+    )
 
 
 def _last_line(state: State, now: float, note: str) -> str:

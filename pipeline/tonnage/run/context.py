@@ -4,7 +4,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,16 +14,16 @@ from tonnage.store.receipts import Receipt
 
 
 class Engine(Protocol):
-    """What a run needs of an engine: results in the order of tasks, each announced once it is there."""
+    """What a run needs of an engine: (place in `tasks`, result) as they arrive; parts of a result while it is made."""
 
-    def map(
+    def each(
         self,
         function: Callable[[Any], Any],
         tasks: Sequence[Any],
         *,
         label: Callable[[Any], str],
-        on_result: Callable[[int, Any], None] | None = None,
-    ) -> list[Any]: ...
+        on_part: Callable[[int, Any], None] | None = None,
+    ) -> Iterator[tuple[int, Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,23 @@ def run_tasks(
     name: Callable[[Any], str],
 ) -> list[Any]:
     """The results of `function` over `tasks` in their order, with progress; nothing is said when there is no task."""
+    results = dict(each_task(context, step, function, tasks, name))
+    return [results[index] for index in range(len(tasks))]
+
+
+def each_task(
+    context: Context,
+    step: str,
+    function: Callable[[Any], Any],
+    tasks: Sequence[Any],
+    name: Callable[[Any], str],
+) -> Iterator[tuple[int, Any]]:
+    """As run_tasks, (place in `tasks`, result) as they arrive: for results that are too large to keep them all."""
     if not tasks:
-        return []
+        return
     context.progress.start(step, tasks=len(tasks))
-
-    def advance(_: int, result: Any) -> None:
-        receipt = result[0] if isinstance(result, tuple) else result
-        counts = receipt.counts if isinstance(receipt, Receipt) else {}
-        documents = counts.get("documents", 0)
+    for index, result in context.engine.each(function, tasks, label=lambda task: f"{step} {name(task)}"):
+        documents = result.counts.get("documents", 0) if isinstance(result, Receipt) else 0
         context.progress.advance(tasks=1, documents=documents if isinstance(documents, int) else 0)
-
-    results = context.engine.map(function, tasks, label=lambda task: f"{step} {name(task)}", on_result=advance)
+        yield index, result
     context.progress.finish()
-    return results

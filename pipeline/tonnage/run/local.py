@@ -22,6 +22,8 @@ def run_locally(plan: Plan, root: str, workers: int, until: str = EXPORT) -> Rec
         record = execute(Context(root, plan, engine, progress, lambda: _compile(progress)), until)
         if engine.died:
             remove_partials(root)
+        if engine.peak_worker_bytes:
+            progress.say(f"workers: at most {engine.peak_worker_bytes / 1e9:,.2f} GB of memory each")
         return record
 
 

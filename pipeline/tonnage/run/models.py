@@ -9,7 +9,7 @@ from tonnage.plan import QUALITY_MODEL, TOKENIZER, Plan
 from tonnage.quality.model import check_model
 from tonnage.recipe import Recipe
 from tonnage.reuse import WHOLE_TASK
-from tonnage.run.context import Context, run_tasks
+from tonnage.run.context import Context, each_task, run_tasks
 from tonnage.steps import sample
 from tonnage.store.files import file_fact, join, read_bytes, write_bytes
 from tonnage.store.layout import model_path
@@ -99,7 +99,9 @@ def _sample(
         for name in sources
         for shard in context.plan.source(name).shards
     ]
-    candidates = run_tasks(
+    merged = sample.NO_CANDIDATES
+    for index, candidates in each_task(
         context, step, sample.rank_documents, tasks, lambda task: f"{task.place.source}/{task.place.shard:05d}"
-    )
-    return sample.choose(candidates, max_bytes, max_documents)
+    ):
+        merged = sample.merge(merged, sample.of_shard(candidates, index), max_bytes, max_documents)
+    return sample.chosen(merged, [task.place for task in tasks], max_bytes)

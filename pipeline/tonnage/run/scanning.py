@@ -33,9 +33,8 @@ def scan_shards(context: Context) -> dict[str, list[Receipt]]:
             key = None if shard.task in done[source.spec.name] else source.step.key
             if due or key is not None:
                 tasks.append(scan.ScanTask(context.root, source.spec, shard, key, due))
-    total = sum(piece.end - piece.start for task in tasks for piece in task.shard.read.pieces)
     if tasks:
-        _run_scan(context, tasks, total, done)
+        _run_scan(context, tasks, done)
     result = {
         source.spec.name: [done[source.spec.name][shard.task] for shard in source.shards]
         for source in context.plan.sources
@@ -61,23 +60,27 @@ def _remove_lost_shards(context: Context) -> None:
                     remove(join(folder, file))
 
 
-def _run_scan(
-    context: Context, tasks: Sequence[scan.ScanTask], total: int, done: Mapping[str, dict[str, Receipt]]
-) -> None:
+def _run_scan(context: Context, tasks: Sequence[scan.ScanTask], done: Mapping[str, dict[str, Receipt]]) -> None:
     reading = any(task.documents_key is not None for task in tasks)
     names = sorted({column.name for task in tasks for column in task.columns})
     step = " + ".join(([DOCUMENTS] if reading else []) + names)
     context.prepare()
-    context.progress.start(step, tasks=len(tasks), bytes=total)
+    sizes = [sum(piece.end - piece.start for piece in task.shard.read.pieces) for task in tasks] if reading else []
+    context.progress.start(step, tasks=len(tasks), bytes=sum(sizes))
+    said = [scan.Scanned()] * len(tasks)
 
-    def advance(index: int, receipts: tuple[Receipt, ...]) -> None:
+    def through(index: int, part: scan.Scanned) -> None:
+        before, said[index] = said[index], part
+        context.progress.advance(
+            documents=part.documents - before.documents, text_bytes=part.text_bytes - before.text_bytes
+        )
+
+    arriving = context.engine.each(scan.scan, tasks, label=lambda task: f"{step} {task.shard.task}", on_part=through)
+    for index, receipts in arriving:
         task = tasks[index]
-        size = sum(piece.end - piece.start for piece in task.shard.read.pieces)
-        context.progress.advance(tasks=1, bytes=size, documents=receipts[0].counts["documents"])
+        context.progress.advance(tasks=1, bytes=sizes[index] if reading else 0)
         if receipts[0].step == DOCUMENTS:
             done[task.spec.name][task.shard.task] = receipts[0]
-
-    context.engine.map(scan.scan, tasks, label=lambda task: f"{step} {task.shard.task}", on_result=advance)
     context.progress.finish()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import orjson
@@ -52,38 +52,62 @@ class RankTask:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The lowest ranks of one shard, rising: arrays of one length."""
+    """The lowest ranks of some shards, rising, each text once: arrays of one length.
 
-    place: Place
+    `shard` counts shards in the order of addresses.
+    """
+
     rank: np.ndarray  # uint64
+    shard: np.ndarray  # int32
     row: np.ndarray  # int64
     bytes: np.ndarray  # int64
 
 
+NO_CANDIDATES = Candidates(*(np.zeros(0, kind) for kind in (np.uint64, np.int32, np.int64, np.int64)))
+
+
 def rank_documents(task: RankTask) -> Candidates:
-    """The candidates of one shard for a sample: whatever can be in the sample of all shards is among them."""
-    ranks: list[np.ndarray] = []
-    sizes: list[np.ndarray] = []
+    """The candidates of one shard, as shard 0: whatever can be in the sample of all shards is among them."""
+    candidates = NO_CANDIDATES
+    rows = 0
     url = join(task.root, documents_path(task.place.source, task.place.shard))
     for batch in read_row_groups(url, ["id", "text"]):
         ids = batch.column("id").to_pylist()
-        ranks.append(np.fromiter((xxhash.xxh3_64_intdigest(i.encode(), task.seed) for i in ids), np.uint64, len(ids)))
-        sizes.append(pc.binary_length(batch.column("text")).to_numpy(zero_copy_only=False).astype(np.int64))
-    rank = np.concatenate(ranks) if ranks else np.zeros(0, np.uint64)
-    size = np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-    order = np.lexsort((np.arange(len(rank)), rank))
+        rank = np.fromiter((xxhash.xxh3_64_intdigest(i.encode(), task.seed) for i in ids), np.uint64, len(ids))
+        size = pc.binary_length(batch.column("text")).to_numpy(zero_copy_only=False).astype(np.int64)
+        row = np.arange(rows, rows + len(ids))
+        rows += len(ids)
+        found = Candidates(rank, np.zeros(len(ids), np.int32), row, size)
+        candidates = merge(candidates, found, task.max_bytes, task.max_documents)
+    return candidates
+
+
+def of_shard(candidates: Candidates, shard: int) -> Candidates:
+    return replace(candidates, shard=np.full(len(candidates.rank), shard, np.int32))
+
+
+def merge(one: Candidates, other: Candidates, max_bytes: int, max_documents: int) -> Candidates:
+    """What can decide the sample of both: of equal texts the one at the first address, none without text.
+
+    Leading ranks up to the first that goes beyond `max_bytes` of text or makes `max_documents`. That one ends the
+    sample, so it stays; what comes behind it could only be pushed further back by more candidates and is left out.
+    The order of merges does not matter.
+    """
+    rank, shard, row, size = (
+        np.concatenate((getattr(one, name), getattr(other, name))) for name in ("rank", "shard", "row", "bytes")
+    )
+    order = np.lexsort((row, shard, rank))
     order = order[size[order] > 0]
     first = np.ones(len(order), bool)
     first[1:] = rank[order][1:] != rank[order][:-1]
     order = order[first]
-    order = order[: _fitting(size[order], task.max_bytes, task.max_documents)]
-    return Candidates(task.place, rank[order], order, size[order])
+    order = order[: min(_fitting(size[order], max_bytes) + 1, max_documents)]
+    return Candidates(rank[order], shard[order], row[order], size[order])
 
 
-def _fitting(sizes: np.ndarray, max_bytes: int, max_documents: int) -> int:
-    """How many leading documents fit; always one when there is one, so that a sample is never empty by size."""
-    fitting = int(np.searchsorted(np.cumsum(sizes), max_bytes, side="right"))
-    return min(max(fitting, 1), max_documents, len(sizes))
+def _fitting(sizes: np.ndarray, max_bytes: int) -> int:
+    """How many leading documents fit in `max_bytes`."""
+    return int(np.searchsorted(np.cumsum(sizes), max_bytes, side="right"))
 
 
 @dataclass(frozen=True)
@@ -94,21 +118,16 @@ class Sample:
     rows: tuple[int, ...]
 
 
-def choose(candidates: Sequence[Candidates], max_bytes: int, max_documents: int) -> tuple[Sample, ...]:
-    """The sample over all shards; of equal texts the one at the first address. `candidates` in address order."""
-    rank = np.concatenate([c.rank for c in candidates]) if candidates else np.zeros(0, np.uint64)
-    size = np.concatenate([c.bytes for c in candidates]) if candidates else np.zeros(0, np.int64)
-    row = np.concatenate([c.row for c in candidates]) if candidates else np.zeros(0, np.int64)
-    owner = np.repeat(np.arange(len(candidates)), [len(c.rank) for c in candidates])
-    order = np.lexsort((row, owner, rank))
-    first = np.ones(len(order), bool)
-    first[1:] = rank[order][1:] != rank[order][:-1]
-    order = order[first]
-    order = order[: _fitting(size[order], max_bytes, max_documents)] if len(order) else order
+def chosen(candidates: Candidates, places: Sequence[Place], max_bytes: int) -> tuple[Sample, ...]:
+    """The sample shard by shard, out of merged candidates.
+
+    At most `max_bytes` of text, but one document always. `places` are in the order of addresses; shards without a
+    chosen document are left out.
+    """
+    size = max(_fitting(candidates.bytes, max_bytes), 1)
+    shards, rows = candidates.shard[:size], candidates.row[:size]
     return tuple(
-        Sample(candidate.place, tuple(np.sort(row[order[owner[order] == index]]).tolist()))
-        for index, candidate in enumerate(candidates)
-        if np.any(owner[order] == index)
+        Sample(places[shard], tuple(np.sort(rows[shards == shard]).tolist())) for shard in np.unique(shards).tolist()
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -77,15 +77,35 @@ class Annotator(Protocol):
     def counts(self) -> dict[str, int]: ...
 
 
-def scan(task: ScanTask) -> tuple[Receipt, ...]:
-    """Reads one shard, writes its files, and returns the receipts it wrote: documents first, then one a column."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Scanned:
+    """How much of one shard is through."""
+
+    documents: int = 0
+    text_bytes: int = 0
+
+
+SAY_EVERY = 1.0  # seconds between what a scan says of itself
+
+
+def scan(task: ScanTask) -> Generator[Scanned, None, tuple[Receipt, ...]]:
+    """Reads one shard, writes its files, and returns the receipts it wrote: documents first, then one a column.
+
+    Yields now and then how much is through.
+    """
+    start = said = time.perf_counter()
+    through = Scanned()
     with contextlib.ExitStack() as stack:
         annotators = [_annotator(task, column, stack) for column in task.columns]
         keeper = None if task.documents_key is None else _Documents(task, stack)
         for documents in _kept_documents(task) if keeper is None else keeper.batches():
             for annotator in annotators:
                 annotator.add(documents)
+            through = _more(through, documents)
+            if time.perf_counter() - said > SAY_EVERY:
+                yield through
+                said = time.perf_counter()
+    yield through
     seconds = time.perf_counter() - start
     receipts = []
     if keeper is not None and task.documents_key is not None:
@@ -93,6 +113,11 @@ def scan(task: ScanTask) -> tuple[Receipt, ...]:
     for column, annotator in zip(task.columns, annotators, strict=True):
         receipts.append(_receipt(task, column.name, column.key, annotator.files, annotator.counts, seconds))
     return tuple(receipts)
+
+
+def _more(through: Scanned, documents: pa.RecordBatch) -> Scanned:
+    size = pc.sum(pc.binary_length(documents.column("text"))).as_py() or 0
+    return Scanned(through.documents + documents.num_rows, through.text_bytes + size)
 
 
 def _receipt(

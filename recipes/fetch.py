@@ -96,7 +96,8 @@ def call(command: list[str], folder: Path) -> None:
         )
     if outcome.returncode:
         last = (outcome.stderr.strip() or outcome.stdout.strip() or "no message").splitlines()[-1]
-        sys.exit(f"fetch: `{' '.join(command[:4])} ...` failed ({last}); check the network and try again")
+        mend = "run `apt-get update`" if command[0] == "apt-get" else "check the network"
+        sys.exit(f"fetch: `{' '.join(command[:4])} ...` failed ({last}); {mend} and try again")
 
 
 def only_file(folder: Path) -> Path:

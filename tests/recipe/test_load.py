@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tonnage.errors import UsageError
 from tonnage.recipe import json_schema, load_recipe
 from tonnage.recipe.presets import presets, rules_of
 from tonnage.recipe.schema import SelectItem, parse_amount
+
+SHIPPED = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
 
 RECIPE = """name: small
 sources:
@@ -136,3 +139,14 @@ def test_two_rules_of_one_name_are_refused() -> None:
 
 def test_the_schema_names_every_top_level_key() -> None:
     assert {"name", "sources", "select", "mixture"} <= set(json_schema()["properties"])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_recipes_load_and_their_phases_are_whole(path: Path) -> None:
+    recipe = load_recipe(str(path))
+    rules_of(recipe.select)
+    assert recipe.mixture is not None
+    assert [phase.share for phase in recipe.mixture.phases.values()] == [0.8, 0.2]
+    for phase in recipe.mixture.phases.values():
+        table = {cell: weight for cell, weight in phase.weights.items() if cell != "strategy"}
+        assert not table or math.fsum(table.values()) == pytest.approx(1, abs=1e-12)

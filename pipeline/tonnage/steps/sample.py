@@ -200,7 +200,7 @@ def _train_tokenizer(task: TrainTokenizerTask) -> Receipt:
     content = train_bpe([text for _, text in pairs], task.settings.vocab_size, task.special)
     path = model_path(TOKENIZER, task.key, TOKENIZER_FILE)
     write_bytes(join(task.root, path), content)
-    counts = {"documents": len(pairs), "bytes": sum(len(text.encode()) for _, text in pairs)}
+    counts = {"sampled": len(pairs), "bytes": sum(len(text.encode()) for _, text in pairs)}
     return _model_receipt(task.root, TOKENIZER, task.key, [path], counts, start)
 
 

@@ -136,3 +136,12 @@ def test_a_run_without_tokens_has_no_export_and_no_mixture(tmp_path: Path) -> No
     assert "no token shards yet" in refused(tmp_path, "export", "runs/small", "--to", "megatron", "--out", "out")
     assert "no token shards yet" in refused(tmp_path, "mix", "runs/small")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_recipe_without_a_tokenizer_shows_no_tokens_and_says_what_an_export_lacks(tmp_path: Path) -> None:
+    write_corpus(tmp_path)
+    write_recipe(tmp_path, recipe(tokenizer=None, mixture=None, export=[]))
+    run = done(tmp_path, "run", "recipe.yaml")
+    by_shard = done(tmp_path, "stats", "runs/small", "--by", "shard")
+    assert "kept bytes" in run.stdout and "tokens" not in run.stdout + by_shard.stdout
+    assert "has no tokenizer" in refused(tmp_path, "export", "runs/small", "--to", "megatron", "--out", "out")

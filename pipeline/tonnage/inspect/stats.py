@@ -18,6 +18,7 @@ from tonnage.select import EXACT_DUPLICATE
 from tonnage.store.receipts import read_manifest
 
 BY = ("source", "rule", "cell", "shard")
+TOKEN_COLUMNS = ("tokens", "kept tokens")
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,28 @@ def stats_json(content: Mapping[str, Any]) -> dict[str, Any]:
 def table_by(root: str, content: Mapping[str, Any], by: str) -> Table:
     """One table of the run whose run.json is `content`. Raises UsageError for an unknown `by`."""
     makers = {"source": _by_source, "rule": _by_rule, "cell": _by_cell}
-    if by == "shard":
-        return _by_shard(root, content)
-    if by not in makers:
+    if by not in BY:
         raise UsageError(f"--by {by} is no table; tables are {', '.join(BY)}")
-    return makers[by](content)
+    table = _by_shard(root, content) if by == "shard" else makers[by](content)
+    return table if _tokens_counted(content) else _without_tokens(table)
+
+
+def _tokens_counted(content: Mapping[str, Any]) -> bool:
+    """Whether documents were encoded: markers are counted where tokens are."""
+    return content["stats"]["markers"] is not None
+
+
+def _without_tokens(table: Table) -> Table:
+    """A column of zeros would say that the documents hold no tokens; nobody has counted them."""
+    shown = [index for index, name in enumerate(table.columns) if name not in TOKEN_COLUMNS]
+    columns, *rows = (tuple(row[index] for index in shown) for row in (table.columns, *table.rows))
+    return Table(table.title, columns, tuple(rows), table.notes)
 
 
 def overview(root: str, content: Mapping[str, Any]) -> list[Table]:
     """By source, by rule (those that dropped something), by cell."""
-    return [table_by(root, content, "source"), _without_idle(_by_rule(content)), table_by(root, content, "cell")]
+    by_source, by_rule, by_cell = (table_by(root, content, by) for by in ("source", "rule", "cell"))
+    return [by_source, _without_idle(by_rule), by_cell]
 
 
 def _without_idle(table: Table) -> Table:

@@ -72,8 +72,10 @@ class RunView:
     @property
     def tokens_key(self) -> str:
         """The key of the token shards. Raises UsageError when the run has none (yet)."""
+        if not self.has(TOKENS):
+            raise UsageError(f"run {self.root} has no token shards: its recipe has no tokenizer; add one, run it again")
         if not self.packed:
-            raise UsageError(f"run {self.root} has no token shards yet; give the same `tonnage run` command again")
+            raise UsageError(f"run {self.root} has no token shards yet; give its `tonnage run` again, without --until")
         return self.key(TOKENS)
 
 

@@ -56,11 +56,31 @@ def test_columns_of_rules() -> None:
         ("words + 1", "not a condition"),
         ("words <", "is no valid SQL condition"),
         ("words < 'x' AND language > 3", "rule mine"),
+        ("words > avg(words)", "several documents at once"),
+        ("language in ('en', 'de') AND first(words) = 1", "several documents at once"),
+        ("CASE WHEN words > 1 THEN max(words) ELSE 0 END > 3", "several documents at once"),
+        ("sum(words) OVER (PARTITION BY language) > 1", "several documents at once"),
+        ("row_number() OVER (ORDER BY words) > 1", "several documents at once"),
+        ("count(*) > 1", "several documents at once"),
     ],
 )
 def test_rules_that_cannot_be_computed_are_refused_before_any_work(drop: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         check_rules([Rule("mine", drop)], FRAME.schema)
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        "language IN ('en', 'de') AND NOT words BETWEEN 1 AND 2",
+        "round(words / 3.0, 1) > 1 OR sqrt(words) > 2",
+        "upper(substr(language, 1, 1)) = 'E' OR language LIKE '%n'",
+        "CASE WHEN words > 1 THEN true ELSE false END",
+        "coalesce(words, 0) > 1 AND language IS NOT NULL",
+    ],
+)
+def test_conditions_on_one_document_are_accepted(drop: str) -> None:
+    check_rules([Rule("mine", drop)], FRAME.schema)
 
 
 NOTHING_TO_MEASURE = ["", "   ", ".", "!!!", "😀", "\n" * 10_000, "x" * 1_000_000, "1234567890"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.errors import UsageError, WorkFailed
+from tonnage.select import NOTHING_KEPT
 from tonnage.store.receipts import Receipt
 
 ALARM_SHARE = 0.9  # one rule dropping more than this share of a source's documents stops a run
-NOTHING_KEPT = "nothing-kept"
 NOT_TEXT = "not_text"
 
 

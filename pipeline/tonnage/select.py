@@ -20,6 +20,8 @@ from tonnage.errors import UsageError
 SELECT_VERSION = 1
 EMPTY = "empty"
 EXACT_DUPLICATE = "exact-duplicate"
+NOTHING_KEPT = "nothing-kept"  # an alarm, acknowledged as rules are
+TAKEN_NAMES = (EMPTY, EXACT_DUPLICATE, NOTHING_KEPT)  # reasons that are no rules of a recipe
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def columns_of_rule(rule: Rule) -> tuple[str, ...]:
 
 
 def check_rules(rules: Sequence[Rule], available: Mapping[str, pl.DataType]) -> None:
-    """Raises UsageError when a rule cannot be parsed, names an unknown column, or is no condition."""
+    """Raises UsageError when a rule cannot be parsed, names an unknown column, is no condition, or looks at more than
+    one document: shards are decided one at a time, so what an average says would hang on where they are cut.
+    """
     empty = pl.DataFrame(schema=dict(available))
     for rule in rules:
         for name in sorted({name for e in _expressions(rule) for name in e.meta.root_names()}):
@@ -82,6 +86,28 @@ def check_rules(rules: Sequence[Rule], available: Mapping[str, pl.DataType]) -> 
                 ) from fault
             if kind != pl.Boolean:
                 raise UsageError(f"select: rule {rule.name} is a {kind}, not a condition; compare it with something")
+            if not _by_row(expression, available):
+                raise UsageError(
+                    f"select: rule {rule.name} looks at several documents at once (avg, count, rank, over and the "
+                    f"like), but a rule decides on one document alone; compare with a fixed number"
+                )
+
+
+def _by_row(expression: pl.Expr, available: Mapping[str, pl.DataType]) -> bool:
+    """Whether every part of `expression` is a literal or a function of one row."""
+    meta = expression.meta
+    return meta.is_literal() or (
+        _alone(expression) and all(_by_row(part, available) for part in meta.pop(schema=available))
+    )
+
+
+def _alone(expression: pl.Expr) -> bool:
+    """Whether the outermost function of `expression` takes rows one by one."""
+    meta = expression.meta
+    try:
+        return meta.is_row_separable() and (meta.is_length_preserving() or meta.is_scalar())
+    except pl.exceptions.ColumnNotFoundError:
+        return True  # polars resolves these by the types of their columns: IN, ROUND and other scalar functions
 
 
 def apply_rules(rules: Sequence[Rule], columns: pl.DataFrame, source: str) -> Verdicts:

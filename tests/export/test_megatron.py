@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -12,32 +13,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from support.small_run import done
+from support.small_tokens import policy, small_tokens
 
 from tonnage.errors import UsageError
-from tonnage.export import ExportInput, export_megatron
+from tonnage.export import ExportInput, common, export_megatron
 from tonnage.export.megatron import write_index
 from tonnage.store.schema import TOKEN_DOCUMENTS
-from tonnage.tokenize.policy import TokenPolicy, width_of
-from tonnage.tokenize.writer import TokenChunk, write_manifest, write_token_shards
-
-
-def policy(vocab_size: int) -> TokenPolicy:
-    return TokenPolicy(vocab_size, width_of(vocab_size), 0, None, False, "0" * 16, "0", "0")
-
-
-def small_tokens(root: Path, lengths: dict[str, list[int]], vocab_size: int = 500, shard_tokens: int = 40) -> str:
-    """Token shards of documents of given lengths (EOS included) by cell, of ids that count upwards; the key."""
-    rules = policy(vocab_size)
-    cells = {}
-    for cell, each in lengths.items():
-        inner = np.array(each) - 1
-        offsets = np.concatenate([[0], np.cumsum(inner)])
-        ids = (np.arange(offsets[-1]) % (vocab_size - 1) + 1).astype(rules.numpy_dtype)
-        names = [f"{cell}-{index}" for index in range(len(each))]
-        chunk = TokenChunk(ids, offsets, names, "raw", 0, np.arange(len(each)))
-        cells[cell] = write_token_shards(str(root), "k", cell, rules, [chunk], shard_tokens=shard_tokens)
-    write_manifest(str(root), "k", rules, cells)
-    return "k"
+from tonnage.tokenize.writer import write_manifest
 
 
 def test_an_index_is_its_specification_byte_for_byte(tmp_path: Path) -> None:
@@ -141,3 +123,35 @@ def test_a_stopped_export_is_made_anew_and_a_folder_of_others_is_refused(tmp_pat
     with pytest.raises(UsageError, match="no export"):
         export_megatron(ExportInput(str(root), key), str(tmp_path / "mine"))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, function: str, after: int) -> None:
+    """Lets `function` of the shared export module be called `after` times, then stops the export there."""
+    calls = iter(range(after))
+    whole = getattr(common, function)
+
+    def limited(*arguments: object) -> object:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    monkeypatch.setattr(common, function, limited)
+
+
+@pytest.mark.parametrize("after", range(8))
+@pytest.mark.parametrize("function", ["remove", "write_bytes"])
+def test_an_export_stopped_anywhere_can_be_made_anew_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, after: int
+) -> None:
+    out = tmp_path / "out"
+    sources = []
+    for name, cells in (("first", {"web": [10], "code": [5]}), ("second", {"prose": [10]}), ("third", {"all": [9]})):
+        sources.append(ExportInput(str(tmp_path / name), small_tokens(tmp_path / name, cells)))
+    export_megatron(sources[0], str(out))
+    with monkeypatch.context() as patch:
+        interrupt(patch, function, after)
+        with contextlib.suppress(KeyboardInterrupt):
+            export_megatron(sources[1], str(out))
+    export_megatron(sources[2], str(out))
+    left = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    assert left == ["all/00000.bin", "all/00000.idx", "blend.json", "tonnage-export.json"]

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from support.small_run import done
+from support.small_tokens import small_documents, small_tokens
 
-from tonnage.export import card
+from tonnage.export import ExportInput, card, export_parquet
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,16 @@ def test_each_cell_is_a_configuration_of_its_own(exported: Path) -> None:
     assert sorted(names) == sorted(["default", *cells])
     for cell in cells:
         assert set(datasets.load_dataset(str(exported), cell, split="train")["cell"]) == {cell}
+
+
+def test_a_cell_called_default_does_not_stand_for_the_whole(tmp_path: Path) -> None:
+    key = small_tokens(tmp_path / "run", {"default": [3, 4], "web": [5]})
+    small_documents(tmp_path / "run", 2)
+    export_parquet(ExportInput(str(tmp_path / "run"), key), str(tmp_path / "out"))
+    out = str(tmp_path / "out")
+    assert len(datasets.load_dataset(out, split="train")) == 3
+    assert sorted(datasets.get_dataset_config_names(out)) == ["cell-default", "cell-web", "default"]
+    assert datasets.load_dataset(out, "cell-default", split="train")["cell"] == ["default"] * 2
 
 
 def test_texts_and_urls_are_those_of_the_documents(finished: Path, exported: Path) -> None:

@@ -61,6 +61,11 @@ REFUSALS: list[tuple[Change, str]] = [
     (at("select.0", {"name": "x", "drop": "words <<"}), "rule x is no valid SQL condition"),
     (at("select.0", {"name": "x", "drop": "words > 'a'"}), "rule x cannot be computed"),
     (at("select.0", {"name": "x", "drop": "words + 1"}), "not a condition"),
+    (at("select.0", {"name": "x", "drop": "words > avg(words)"}), "looks at several documents at once"),
+    (at("select.0", {"name": "empty", "drop": "words < 3"}), "empty is a reason that every run has"),
+    (at("select.0", {"name": "exact-duplicate", "drop": "words < 3"}), "exact-duplicate is a reason that every run"),
+    (at("sources.pages.language", "../../x"), "name '../../x' may hold"),
+    (at("export.1.format", "megatron"), "export lists megatron twice"),
     (at("acknowledge", ["gopher-shrt:pages"]), "did you mean gopher-short:pages?"),
     (at("tokenizer", {"file": "none.json"}), "tokenizer names none.json, which cannot be read"),
     (at("tokenizer", {"file": "broken.json"}), "is no tokenizer.json"),
@@ -78,6 +83,15 @@ def test_a_recipe_that_cannot_be_is_refused_before_any_work(corpus: Path, change
     sentence = refused(corpus, "run", "recipe.yaml")
     assert says in sentence
     assert not (corpus / "runs").exists()
+
+
+def test_two_cells_of_one_name_are_refused(corpus: Path) -> None:
+    content = recipe(cells=["source", "language"], mixture=None)
+    content["sources"]["pages"]["language"] = "b-c"
+    content["sources"]["pages-b"] = content["sources"].pop("notes") | {"language": "c"}
+    content["annotate"]["quality"]["train"]["negative"] = ["pages-b"]
+    write_recipe(corpus, content)
+    assert "pages/b-c and pages-b/c would both be cell pages-b-c" in refused(corpus, "run", "recipe.yaml")
 
 
 @pytest.mark.parametrize(

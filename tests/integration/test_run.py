@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,54 @@ def test_a_cut_file_is_found_and_made_anew(tmp_path: Path, pattern: str) -> None
     done(tmp_path, "run", "recipe.yaml")
     assert content_hashes(run) == before
     done(tmp_path, "verify", "runs/small")
+
+
+def test_a_changed_index_of_tokens_is_found_and_made_anew(tmp_path: Path) -> None:
+    write_corpus(tmp_path)
+    write_recipe(tmp_path, recipe(export=None))
+    done(tmp_path, "run", "recipe.yaml")
+    index = next((tmp_path / "runs/small").glob("tokens-*/tokens.json"))
+    before = index.read_bytes()
+    content = json.loads(before)
+    content["cells"].popitem()
+    index.write_text(json.dumps(content), encoding="utf-8")
+    faults = tonnage(tmp_path, "verify", "runs/small").stdout
+    assert "tokens.json is missing or not the file that was written" in faults
+    assert "in the token shards" in faults
+    for damage in (lambda: None, index.unlink):
+        damage()
+        done(tmp_path, "run", "recipe.yaml")
+        assert index.read_bytes() == before
+
+
+def test_a_mixture_of_an_earlier_recipe_is_neither_exported_nor_verified(tmp_path: Path) -> None:
+    write_corpus(tmp_path)
+    write_recipe(tmp_path, recipe(export=None))
+    done(tmp_path, "run", "recipe.yaml")
+    done(tmp_path, "run", "recipe.yaml", "--until", "tokens", "--set", "mixture.budget=30K")
+    assert "mixture  " not in done(tmp_path, "verify", "runs/small").stdout
+    export = ("export", "runs/small", "--to", "megatron", "--out", "out")
+    assert "the mixture of run runs/small is not there yet" in refused(tmp_path, *export)
+    done(tmp_path, "run", "recipe.yaml", "--set", "mixture.budget=30K")
+    assert "mixture  " in done(tmp_path, "verify", "runs/small").stdout
+    done(tmp_path, *export)
+
+
+def test_verify_misses_no_manifest_and_no_count(tmp_path: Path, finished: Path) -> None:
+    run = tmp_path / "runs/small"
+    shutil.copytree(finished / "runs/small", run)
+    record = json.loads((run / "run.json").read_bytes())
+    pages = record["funnel"]["pages"]
+    pages["kept"]["documents"] -= 1
+    pages["kept"]["tokens"] += 1
+    record["stats"]["total"]["kept"] += 1
+    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    manifest = next(run.glob("manifests/export-parquet-*.json"))
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    faults = tonnage(tmp_path, "verify", "runs/small").stdout
+    assert f"manifests/{manifest.name}, which lists the files of a finished step, is missing or damaged" in faults
+    assert "source pages: kept is" in faults and "source pages: kept, tokens is" in faults
+    assert "stats.total and the funnel in run.json contradict each other" in faults
 
 
 # The same bytes whatever does not matter

@@ -9,6 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from tonnage.errors import UsageError, WorkFailed
 from tonnage.mixture import MixturePlan, MixtureRequest, PhaseRequest, Proportional, plan_mixture, table_rows
@@ -179,6 +181,50 @@ def test_redistribution_without_room_is_refused_with_the_largest_budget() -> Non
         plan_mixture(wanted, cells)
     assert tokens_named(str(refused.value)) == 30_000
     assert counts(plan_mixture(replace(wanted, budget=30_000), cells)) == {"a": 100, "b": 200, "unused": 0}
+
+
+def test_a_cap_that_touches_every_cell_of_a_phase_may_still_be_met() -> None:
+    phases = (
+        PhaseRequest("p1", 1 / 12, {"x": 1.0}, redistribute=True),
+        PhaseRequest("p2", 11 / 12, {"x": 0.9, "y": 0.1}, redistribute=True),
+    )
+    plan = plan_mixture(request(*phases, budget=24, length=2, cap=1), {"x": 20, "y": 40})
+    assert counts(plan, 0) == {"x": 1, "y": 0} and counts(plan, 1) == {"x": 9, "y": 2}
+    assert [share.weight for share in plan.phases[0].cells.values()] == [1.0, 0.0]
+
+
+def accepted(asked: MixtureRequest, cells: dict[str, int]) -> bool:
+    try:
+        plan_mixture(asked, cells)
+    except UsageError:
+        return False
+    return True
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=2, max_size=3),
+    st.sampled_from([0.5, 1.0, 1.5]),
+    st.booleans(),
+    st.booleans(),
+)
+@example([3, 2], 0.5, True, False)
+@example([11, 6, 1], 0.5, False, True)
+@settings(max_examples=60, deadline=None)
+def test_the_budget_that_an_epoch_refusal_names_is_the_largest_there_is(
+    sizes: list[int], cap: float, redistribute: bool, proportional: bool
+) -> None:
+    cells = dict(zip("abc", sizes, strict=False))
+    weights = dict(zip("abc", {2: (0.8, 0.2), 3: (0.5, 0.3, 0.2)}[len(sizes)], strict=False))
+    phase = one(Proportional() if proportional else weights, redistribute)
+    over = sum(sizes) * 3
+    asked = request(phase, budget=over, length=1, cap=cap)
+    try:
+        plan_mixture(asked, cells)
+    except UsageError as fault:
+        if "max_epochs" not in str(fault):
+            return
+        possible = [budget for budget in range(1, over) if accepted(replace(asked, budget=budget), cells)]
+        assert tokens_named(str(fault)) == possible[-1] if possible else "was found" in str(fault)
 
 
 def test_a_phase_that_keeps_its_weights_goes_before_one_that_gives_way() -> None:

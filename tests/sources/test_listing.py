@@ -55,6 +55,16 @@ def test_a_file_that_two_patterns_match_is_one_file(tmp_path: Path) -> None:
     assert names("jsonl", tmp_path / "*.jsonl", tmp_path / "a.*", tmp_path / "a.jsonl") == ["a.jsonl"]
 
 
+def test_a_file_under_two_spellings_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "raw/a.jsonl", "raw/b.jsonl")
+    monkeypatch.chdir(tmp_path)
+    spellings = ["raw/a.jsonl", "./raw/a.jsonl", "raw/../raw/a.jsonl", str(tmp_path / "raw/*.jsonl")]
+    for paths in (spellings, spellings[::-1]):
+        files = list_files(spec_for("jsonl", *paths)).files
+        assert sorted(Path(file.path).resolve().name for file in files) == ["a.jsonl", "b.jsonl"]
+    assert names("jsonl", "./raw/a.jsonl", "raw/a.jsonl") == names("jsonl", "raw/a.jsonl", "./raw/a.jsonl")
+
+
 def test_the_order_of_the_file_system_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(tmp_path, *(f"{folder}/{n}.txt" for folder in "bca" for n in (10, 9, 1)))
     expected = list_files(spec_for("text", tmp_path)).files

@@ -16,14 +16,17 @@ from tonnage.store.files import join
 from tonnage.store.layout import documents_path, token_documents_path
 from tonnage.tokenize.writer import TokensManifest
 
+WHOLE = "default"  # the configuration of all cells together
 _ADDRESS = ("source", "shard", "row")
 
 
 def dataset_card(source: ExportInput, manifest: TokensManifest) -> str:
     """README.md with the YAML head that the Hugging Face hub and `datasets` read; it names every licence found."""
     cells = sorted(manifest.cells)
-    configs = [{"config_name": "default", "data_files": "data/**/*.parquet", "default": True}]
-    configs += [{"config_name": cell, "data_files": f"data/{cell}/*.parquet"} for cell in cells]
+    # `datasets` takes the last of two configurations of one name, without a word.
+    prefix = "cell-" if WHOLE in cells else ""
+    configs = [{"config_name": WHOLE, "data_files": "data/**/*.parquet", "default": True}]
+    configs += [{"config_name": f"{prefix}{cell}", "data_files": f"data/{cell}/*.parquet"} for cell in cells]
     head = yaml.safe_dump({"license": "other", "configs": configs}, sort_keys=False)
     return f"---\n{head}---\n\n" + "\n".join(_body(source, manifest)) + "\n"
 

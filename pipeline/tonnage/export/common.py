@@ -72,19 +72,21 @@ def shards_of(manifest: TokensManifest) -> Iterator[tuple[str, int, int, int]]:
             yield cell, shard.shard, shard.documents, shard.tokens
 
 
-def start(out: str) -> None:
-    """Makes the folder `out` ready: takes away what an earlier export left there, and marks it as under way, so that a
-    stopped export can be made again in the same place.
+def start(out: str, files: Sequence[str]) -> None:
+    """Makes the folder `out` ready for `files`: takes away what an earlier export left there, finished or not.
+
+    What is there and what will be there is noted before anything changes, and the note goes last, so that an export
+    stopped at any moment can be made again in the same place, and nothing of it stays behind.
 
     Raises UsageError when the folder holds files and no export.
     """
-    listing = join(out, EXPORT_FILE)
-    if exists(listing):
-        for path in [EXPORT_FILE, *json.loads(read_bytes(listing))["files"]]:
-            remove(join(out, path))
-    elif names_in(out) and not exists(join(out, STARTED_FILE)):
+    listing, started = join(out, EXPORT_FILE), join(out, STARTED_FILE)
+    if names_in(out) and not exists(listing) and not exists(started):
         raise UsageError(f"{out} holds files that are no export; give an empty or new folder")
-    write_bytes(join(out, STARTED_FILE), b"")
+    left = [path for note in (listing, started) if exists(note) for path in json.loads(read_bytes(note))["files"]]
+    write_bytes(started, orjson.dumps({"files": sorted({*left, *files})}))
+    for path in [*left, EXPORT_FILE]:
+        remove(join(out, path))
 
 
 def finish(out: str, form: str, manifest: TokensManifest, files: Sequence[str], notes: Sequence[str]) -> Report:

@@ -34,11 +34,12 @@ def export_megatron(source: ExportInput, out: str) -> Report:
     manifest = source.manifest()
     if manifest.policy.vocab_size > LARGEST_ID:
         raise UsageError(f"Megatron's ids end at 2^31, the vocabulary has {manifest.policy.vocab_size:,}")
-    start(out)
-    files: list[str] = []
+    prefixes = {(cell, shard): f"{cell}/{shard_name(shard)}" for cell, shard, _, _ in shards_of(manifest)}
+    phases = blends(source, manifest)
+    files = [*(f"{prefix}.{end}" for prefix in prefixes.values() for end in ("bin", "idx")), *phases]
+    start(out, files)
     links = 0
-    for cell, shard, _, _ in shards_of(manifest):
-        prefix = f"{cell}/{shard_name(shard)}"
+    for (cell, shard), prefix in prefixes.items():
         links += place_tokens(source, cell, shard, join(out, f"{prefix}.bin"))
         index = read_table(join(source.root, token_documents_path(source.tokens_key, cell, shard)), ["first", "length"])
         write_index(
@@ -47,12 +48,10 @@ def export_megatron(source: ExportInput, out: str) -> Report:
             index.column("first").to_numpy(),
             manifest.policy.dtype,
         )
-        files += [f"{prefix}.bin", f"{prefix}.idx"]
-    for name, blend in blends(source, manifest).items():
+    for name, blend in phases.items():
         write_bytes(join(out, name), orjson.dumps(blend, option=orjson.OPT_INDENT_2) + b"\n")
-        files.append(name)
     notes = (
-        f"{links:,} of {len(list(shards_of(manifest))):,} token files are links to the run's own",
+        f"{links:,} of {len(prefixes):,} token files are links to the run's own",
         "paths in blend files are relative: start the trainer in this folder, or put it before them",
     )
     return finish(out, "megatron", manifest, files, notes)

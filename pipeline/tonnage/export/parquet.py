@@ -39,18 +39,16 @@ def export_parquet(source: ExportInput, out: str, *, text: bool = False) -> Repo
     Raises UsageError for a folder that holds something else.
     """
     manifest = source.manifest()
-    start(out)
-    files = []
+    paths = {(cell, shard): f"data/{cell}/{shard_name(shard)}.parquet" for cell, shard, _, _ in shards_of(manifest)}
+    files = [*paths.values(), CARD_FILE]
+    start(out, files)
     schema = pa.schema([*_ABOUT, _IDS, *([_TEXT] if text else [])])
-    for cell, shard, _, _ in shards_of(manifest):
-        path = f"data/{cell}/{shard_name(shard)}.parquet"
+    for (cell, shard), path in paths.items():
         with writing_parquet(join(out, path), schema) as writer:
             for batch in _rows(source, manifest, cell, shard, schema):
                 writer.write(batch)
                 writer.end_row_group()
-        files.append(path)
     write_bytes(join(out, CARD_FILE), dataset_card(source, manifest).encode())
-    files.append(CARD_FILE)
     return finish(out, "parquet", manifest, files, (f'datasets.load_dataset("{out}")',))
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from tonnage.errors import UsageError
 from tonnage.export import EXPORTS, ExportInput
 from tonnage.inspect.view import open_run
-from tonnage.plan import MIXTURE
-from tonnage.run.packing import MIXTURE_FILE
-from tonnage.store.files import exists, join
+from tonnage.store.files import join
 
 
 def export_run(root: str, formats: Sequence[str], out: str, *, text: bool) -> Iterator[str]:
@@ -23,8 +21,7 @@ def export_run(root: str, formats: Sequence[str], out: str, *, text: bool) -> It
     if text and "parquet" not in formats:
         raise UsageError("--text adds the text to a parquet export; add --to parquet or leave it out")
     view = open_run(root)
-    mixture = MIXTURE_FILE if view.has(MIXTURE) and exists(join(root, MIXTURE_FILE)) else None
-    source = ExportInput(root, view.tokens_key, tokenizer=view.tokenizer, mixture=mixture)
+    source = ExportInput(root, view.tokens_key, tokenizer=view.tokenizer, mixture=view.mixture())
     for name in formats:
         folder = out if len(formats) == 1 else join(out, name)
         options = {"text": text} if name == "parquet" else {}

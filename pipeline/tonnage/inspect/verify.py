@@ -15,18 +15,23 @@ from typing import Any
 
 import numpy as np
 import orjson
+import polars as pl
+import pyarrow as pa
 import xxhash
 
+from tonnage.funnel import SourceFunnel
+from tonnage.inspect.mix import mixture_of_run
 from tonnage.inspect.view import RunView
-from tonnage.plan import DOCUMENTS, EXACT, EXPORT, MIXTURE
+from tonnage.plan import DOCUMENTS, ENCODED, EXACT, EXPORT, HEURISTICS, MIXTURE
 from tonnage.run.packing import MIXTURE_FILE
+from tonnage.run.record import funnel_of, stats_of_funnel
 from tonnage.select import EXACT_DUPLICATE, apply_rules, columns_needed
 from tonnage.steps.decide import ShardColumns, read_columns
 from tonnage.steps.pack import texts_of
 from tonnage.store.documents import read_row_groups, read_table
 from tonnage.store.files import FileFact, join, read_bytes, unchanged
-from tonnage.store.layout import documents_path, selection_path
-from tonnage.store.receipts import read_manifest
+from tonnage.store.layout import documents_path, rejects_path, selection_path
+from tonnage.store.receipts import manifest_path, read_manifest
 from tonnage.tokenize.check import check_shard
 from tonnage.tokenize.writer import read_manifest as read_tokens_manifest
 
@@ -53,7 +58,7 @@ def verify(view: RunView) -> Iterator[Check]:
         yield _check("counts of the funnel", "counts", _counts(view))
     if view.packed:
         yield _check("token shards", "documents", _tokens(view))
-    if view.packed and view.has(MIXTURE):
+    if view.packed and view.content["mixed"]:
         yield _check("mixture", "cells", _mixture(view))
 
 
@@ -71,18 +76,23 @@ def _check(name: str, unit: str, faults: Faults) -> Check:
     return Check(name, f"{count:,} {unit}", tuple(found))
 
 
-def _manifests(view: RunView) -> Iterator[Mapping[str, Any]]:
-    named = [(DOCUMENTS, source["documents_key"]) for source in view.content["sources"]]
-    named += [(name, step["key"]) for name, step in view.content["steps"].items()]
-    named += [(f"{EXPORT}-{export['format']}", export["key"]) for export in view.content["exports"]]
-    for name, key in dict.fromkeys(named):
-        manifest = read_manifest(view.root, name, key)
-        if manifest is not None:
-            yield manifest
+def _finished(view: RunView) -> Iterator[tuple[str, str]]:
+    """(step, key) of every step that was done when the run's record was written."""
+    for source in view.content["sources"]:
+        yield DOCUMENTS, source["documents_key"]
+    for name, step in view.content["steps"].items():
+        if step["seconds"] is not None and (name != MIXTURE or view.content["mixed"]):
+            yield name, step["key"]
+    for export in view.content["exports"]:
+        yield f"{EXPORT}-{export['format']}", export["key"]
 
 
 def _files(view: RunView) -> Faults:
-    for manifest in _manifests(view):
+    for name, key in dict.fromkeys(_finished(view)):
+        manifest = read_manifest(view.root, name, key)
+        if manifest is None:
+            yield f"{manifest_path(name, key)}, which lists the files of a finished step, is missing or damaged"
+            continue
         for task in manifest["tasks"]:
             for entry in task["files"]:
                 fact = FileFact(**entry)
@@ -142,55 +152,83 @@ def _duplicates(view: RunView) -> Faults:
 
 
 def _counts(view: RunView) -> Faults:
-    sources: dict[str, Counter[str]] = {name: Counter() for name in view.sources}
-    cells: Counter[str] = Counter()
+    """Every count of the funnel again, from the columns; and what `stats --json` says of it."""
+    funnel = funnel_of(view.content)
+    found: dict[str, Counter[str]] = {name: Counter() for name in view.sources}
     for place in view.shards():
-        table = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)))
-        sizes = read_table(join(view.root, place.path("heuristics")), ["bytes"]).column("bytes").to_numpy()
-        keep = table.column("keep").to_numpy(zero_copy_only=False).astype(bool)
-        count = sources[place.source]
-        count["documents"] += len(keep)
-        count["kept"] += int(keep.sum())
-        count["bytes"] += int(sizes[keep].sum())
-        count.update(f"dropped {reason}" for reason in table.column("reason").to_pylist() if reason is not None)
-        cells.update(cell for cell in table.column("cell").to_pylist() if cell is not None)
-    stats = view.content["stats"]
-    for name, count in sources.items():
-        claimed = stats["sources"][name]
-        expected = {key: claimed[key] for key in ("documents", "kept", "bytes")}
-        expected |= {f"dropped {rule}": number for rule, number in claimed["dropped"].items()}
-        if claimed["read"] != claimed["documents"] + claimed["rejected"]:
-            yield f"source {name}: {claimed['read']:,} rows read are not documents + rejects"
-        yield from _compare(f"source {name}", count, expected)
-    yield from _compare("cell", cells, {cell: entry["documents"] for cell, entry in stats["cells"].items()})
+        found[place.source].update(_counts_of_shard(view, place))
+    for name, entry in funnel.items():
+        if entry.read != entry.documents.documents + entry.rejected:
+            yield f"source {name}: {entry.read:,} rows read are not documents + rejects"
+        yield from _compare(f"source {name}", found[name], _claimed(entry), "the columns")
+    stats, again = view.content["stats"], stats_of_funnel(funnel)
+    for part in ("sources", "total"):
+        if stats[part] != again[part]:
+            yield f"stats.{part} and the funnel in run.json contradict each other"
 
 
-def _compare(where: str, found: Mapping[str, int], claimed: Mapping[str, int]) -> Faults:
+def _counts_of_shard(view: RunView, place: ShardColumns) -> Counter[str]:
+    selection = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)))
+    columns: dict[str, Any] = {name: selection.column(name) for name in ("reason", "cell")}
+    columns["bytes"] = read_table(join(view.root, place.path(HEURISTICS)), ["bytes"]).column("bytes")
+    tokens = pa.repeat(pa.scalar(0, pa.int64()), len(selection))
+    if view.has(ENCODED):
+        tokens = read_table(join(view.root, place.path(ENCODED)), ["tokens"]).column("tokens")
+    frame = pl.DataFrame({**columns, "tokens": tokens})
+    count: Counter[str] = Counter(rejected=len(read_table(join(view.root, rejects_path(place.source, place.shard)))))
+    parts = [
+        ("documents", frame),
+        ("kept", frame.filter(pl.col("reason").is_null())),
+        *((f"dropped by {name}", rows) for (name,), rows in frame.drop_nulls("reason").group_by("reason")),
+        *((f"cell {name}", rows) for (name,), rows in frame.drop_nulls("cell").group_by("cell")),
+    ]
+    for name, rows in parts:
+        count.update(
+            {name: rows.height, f"{name}, bytes": rows["bytes"].sum(), f"{name}, tokens": rows["tokens"].sum()}
+        )
+    return count
+
+
+def _claimed(entry: SourceFunnel) -> dict[str, int]:
+    """What the funnel says of one source, under the names of `_counts_of_shard`."""
+    amounts = {"documents": entry.documents, "kept": entry.kept}
+    amounts |= {f"dropped by {rule}": amount for rule, amount in entry.dropped.items()}
+    amounts |= {f"cell {cell}": amount for cell, amount in entry.cells.items()}
+    result = {"rejected": entry.rejected}
+    for name, amount in amounts.items():
+        result |= {name: amount.documents, f"{name}, bytes": amount.bytes, f"{name}, tokens": amount.tokens}
+    return result
+
+
+def _compare(where: str, found: Mapping[str, int], claimed: Mapping[str, int], place: str) -> Faults:
     for name in sorted({*found, *claimed}):
         if found.get(name, 0) != claimed.get(name, 0):
-            yield f"{where}: {name} is {found.get(name, 0):,} in the columns, {claimed.get(name, 0):,} in run.json"
+            yield f"{where}: {name} is {found.get(name, 0):,} in {place}, {claimed.get(name, 0):,} in run.json"
         yield 1
 
 
 def _tokens(view: RunView) -> Faults:
     manifest = read_tokens_manifest(view.root, view.tokens_key)
     text_of: Callable[..., Any] = texts_of(view.root)
-    for cell, shards in manifest.cells.items():
+    cells = view.content["stats"]["cells"]
+    for cell in sorted({*manifest.cells, *cells}):
         documents = tokens = 0
-        for shard in shards:
+        for shard in manifest.cells.get(cell, ()):
             faults = check_shard(
                 view.root, manifest, cell, shard.shard, join(view.root, view.tokenizer), text_of, DECODED_DOCUMENTS
             )
             yield from faults
             documents += shard.documents
             tokens += shard.tokens
-        claimed = view.content["stats"]["cells"][cell]
-        yield from _compare(f"cell {cell}", {"documents": documents, "tokens": tokens}, claimed)
+        found = {"documents": documents, "tokens": tokens}
+        yield from _compare(f"cell {cell}", found, cells.get(cell, {}), "the token shards")
         yield documents - 2
 
 
 def _mixture(view: RunView) -> Faults:
     mixture = orjson.loads(read_bytes(join(view.root, MIXTURE_FILE)))
+    if mixture != orjson.loads(orjson.dumps(mixture_of_run(view.root))):
+        yield f"{MIXTURE_FILE} is not what the run's recipe makes of the run's cells"
     length = mixture["sequence_length"]
     for phase in mixture["phases"]:
         sequences = sum(cell["sequences"] for cell in phase["cells"].values())

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import UsageError
-from tonnage.plan import SELECTION, TOKENIZER, TOKENS, column_steps
+from tonnage.plan import MIXTURE, SELECTION, TOKENIZER, TOKENS, column_steps
+from tonnage.reuse import WHOLE_TASK
+from tonnage.run.packing import MIXTURE_FILE
 from tonnage.run.record import read_record
 from tonnage.select import Rule
 from tonnage.steps.decide import ShardColumns
 from tonnage.steps.sample import TOKENIZER_FILE
 from tonnage.store.layout import model_path
+from tonnage.store.receipts import find_receipt
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,21 @@ class RunView:
         if not self.packed:
             raise UsageError(f"run {self.root} has no token shards yet; give its `tonnage run` again, without --until")
         return self.key(TOKENS)
+
+    def mixture(self) -> str | None:
+        """mixture.json, relative to the run; None when the recipe has no mixture.
+
+        Raises UsageError when what lies there is not the mixture of this recipe: it belongs to an earlier one, or was
+        changed.
+        """
+        if not self.has(MIXTURE):
+            return None
+        if find_receipt(self.root, MIXTURE, self.key(MIXTURE), WHOLE_TASK) is None:
+            raise UsageError(
+                f"the mixture of run {self.root} is not there yet, or was changed; give its `tonnage run` again, "
+                f"without --until"
+            )
+        return MIXTURE_FILE
 
 
 def open_run(root: str) -> RunView:

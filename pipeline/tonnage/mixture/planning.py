@@ -1,7 +1,7 @@
 """From a request and the cells' sizes to the plan: counts, refusals and notes.
 
 The arithmetic is apportion's and the weights are resolved in weights. Budgets that a refusal names are searched with
-the very counting that makes the plan, so that the budget named works and the next sequence more or less does not.
+the very counting that makes the plan, so that the budget named works.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tonnage.mixture.weights import (
     listed,
     resolve_weights,
 )
+
+LOOK_AROUND = 64  # sequences searched one by one where rounding makes a budget work behind one that does not
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,10 @@ def _phase_plan(job: _Job, phase: int, demand: Demand, allotment: Allotment) -> 
 def _weights_under_cap(demand: Demand, counts: tuple[int, ...], capped: frozenset[int]) -> tuple[float, ...]:
     """The weights that redistribution makes: a cut cell's is what it got, the others share the rest as they asked."""
     free = sum((weight for cell, weight in enumerate(demand.weights) if cell not in capped), Fraction(0))
-    left = demand.sequences - sum(counts[cell] for cell in capped)
+    left = Fraction(demand.sequences - sum(counts[cell] for cell in capped), demand.sequences)
+    scale = left / free if free else Fraction(0)  # the cap may touch every weighted cell, and leave nothing to share
     return tuple(
-        float(Fraction(counts[cell], demand.sequences))
-        if cell in capped
-        else float(weight * left / (free * demand.sequences))
+        float(Fraction(counts[cell], demand.sequences)) if cell in capped else float(weight * scale)
         for cell, weight in enumerate(demand.weights)
     )
 
@@ -166,7 +167,7 @@ def _over_cap(job: _Job, demands: list[Demand], allotment: Allotment) -> str:
 
 
 def _largest_budget(job: _Job) -> str:
-    """The largest budget within the cap, if there is one that also gives every weighted cell a sequence."""
+    """A budget within the cap that also gives every weighted cell a sequence, as large as was found."""
 
     def works(total: int) -> bool:
         demands = job.demands(total)
@@ -174,9 +175,25 @@ def _largest_budget(job: _Job) -> str:
         return allotment.holds and _serves_all(demands, allotment)
 
     smallest = _smallest_serving(job, 0)
-    if smallest >= job.total or not works(smallest):
-        return "no budget gives every weighted cell a sequence within it"
-    return f"the largest budget possible is {job.tokens(_boundary(works, smallest, job.total))}"
+    around = range(max(1, smallest - LOOK_AROUND), min(job.total, smallest + LOOK_AROUND))
+    first = next(filter(works, around), None)
+    if first is None:
+        return "no smaller budget that gives every weighted cell a sequence within it was found"
+    return f"a budget of {job.tokens(_last_near(works, _boundary(works, first, job.total), job.total))} is possible"
+
+
+def _last_near(works: Callable[[int], bool], good: int, bad: int) -> int:
+    """The last total that works without more than LOOK_AROUND that do not before it, from `good` and below `bad`.
+
+    By largest remainder a cell may get one sequence less of a larger total, so a total can work behind one that does
+    not.
+    """
+    total = good
+    while total < min(bad, good + LOOK_AROUND):
+        total += 1
+        if total < bad and works(total):
+            good = total
+    return good
 
 
 def _serves_all(demands: list[Demand], allotment: Allotment) -> bool:

@@ -14,7 +14,7 @@ import yaml
 
 from tonnage.errors import UsageError
 from tonnage.recipe.schema import SelectItem
-from tonnage.select import Rule
+from tonnage.select import TAKEN_NAMES, Rule
 
 
 @functools.cache
@@ -27,13 +27,15 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
 def rules_of(items: Sequence[SelectItem]) -> tuple[Rule, ...]:
     """The rules of a recipe in the order in which they decide.
 
-    Raises UsageError for an unknown preset, threshold or rule, and for two rules of one name.
+    Raises UsageError for an unknown preset, threshold or rule, for two rules of one name, and for a name that is taken.
     """
     rules: list[Rule] = []
     for item in items:
         rules.extend(_own_rule(item) if item.use is None else _preset_rules(item, item.use))
     seen: set[str] = set()
     for rule in rules:
+        if rule.name in TAKEN_NAMES:
+            raise UsageError(f"select: {rule.name} is a reason that every run has; call the rule something else")
         if rule.name in seen:
             raise UsageError(f"select: two rules are called {rule.name}; give each rule a name of its own")
         seen.add(rule.name)

@@ -64,7 +64,7 @@ class Source(Model):
     timestamp: str | None = Field("timestamp", description="field with the document's date")
     license: str = Field("unknown", description="an SPDX expression for all, 'unknown', or 'per-document'")
     license_field: str | None = Field("license", description="field with the licence when license is per-document")
-    language: str | None = Field(None, description="declared language (ISO 639-1); language-bound rules need it")
+    language: Name | None = Field(None, description="declared language (ISO 639-1); language-bound rules need it")
     encoding: str | None = Field(None, description="charset of text files; detected when not given")
     extract: Literal["resiliparse"] = "resiliparse"
     exclude: list[str] = Field(
@@ -256,6 +256,10 @@ class Recipe(Model):
             raise ValueError("a mixture counts tokens: it needs a tokenizer")
         if self.export and self.tokenizer is None:
             raise ValueError("an export writes tokens: it needs a tokenizer")
+        formats = [wanted.format for wanted in self.export]
+        for name in formats:
+            if formats.count(name) > 1:
+                raise ValueError(f"export lists {name} twice, into one folder; keep one, or use `tonnage export --out`")
         return self
 
 

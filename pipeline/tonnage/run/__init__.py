@@ -17,7 +17,7 @@ from tonnage.run.deciding import decide_documents
 from tonnage.run.models import check_models, policy_of, train_models
 from tonnage.run.packing import cell_tokens, export_all, pack_tokens, plan_phases
 from tonnage.run.record import Record, write_record
-from tonnage.run.request import check_mixture
+from tonnage.run.request import check_cells, check_mixture
 from tonnage.run.scanning import scan_shards
 from tonnage.select import EXACT_DUPLICATE, check_rules
 from tonnage.steps.decide import rule_columns
@@ -38,6 +38,7 @@ def check(plan: Plan, until: str = EXPORT) -> None:
     funnels.check_acknowledged(
         plan.recipe.acknowledge, [*(rule.name for rule in plan.rules), EXACT_DUPLICATE], plan.recipe.sources
     )
+    check_cells(plan.recipe)
     check_mixture(plan.recipe)
     check_models(plan.recipe)
 

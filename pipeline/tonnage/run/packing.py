@@ -19,9 +19,11 @@ from tonnage.steps import pack
 from tonnage.store.files import file_fact, join, write_bytes
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
 from tonnage.tokenize.policy import TokenPolicy
+from tonnage.tokenize.writer import tokens_manifest_path
 from tonnage.tokenize.writer import write_manifest as write_tokens_manifest
 
 MIXTURE_FILE = "mixture.json"
+INDEX_TASK = "index"  # the receipt of tokens.json, beside those of the shards
 
 
 def pack_tokens(context: Context, selection: Mapping[str, Sequence[Receipt]]) -> list[Receipt]:
@@ -32,8 +34,8 @@ def pack_tokens(context: Context, selection: Mapping[str, Sequence[Receipt]]) ->
     step = context.plan.steps[TOKENS]
     state = state_of_whole(context.root, step)
     policy = policy_of(context.root, context.plan)
-    if state.finished:
-        return [state.receipts[task] for task in sorted(state.receipts)]
+    if state.finished and INDEX_TASK in state.receipts:
+        return [state.receipts[task] for task in sorted(state.receipts) if task != INDEX_TASK]
     tasks = _pack_tasks(context, selection, policy)
     receipts: dict[str, Receipt] = {}
     due = []
@@ -53,7 +55,9 @@ def pack_tokens(context: Context, selection: Mapping[str, Sequence[Receipt]]) ->
         shard = {"shard": counts["shard"], "documents": counts["documents"], "tokens": counts["tokens"]}
         cells.setdefault(counts["cell"], []).append(shard)
     write_tokens_manifest(context.root, step.key, policy, cells)
-    write_manifest(context.root, step.name, step.key, step.material, ordered)
+    fact = file_fact(context.root, tokens_manifest_path(step.key), 0)
+    index = write_receipt(context.root, Receipt(step.name, step.key, INDEX_TASK, (fact,)))
+    write_manifest(context.root, step.name, step.key, step.material, [*ordered, index])
     return ordered
 
 

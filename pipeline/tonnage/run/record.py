@@ -97,6 +97,7 @@ def to_dict(root: str, record: Record) -> dict[str, Any]:
         "quality_card": _quality_card(root, plan),
         "edges": list(record.edges) if record.edges is not None else None,
         "dtype": record.dtype,
+        "mixed": record.mixed,
         "exports": list(record.exports),
     }
     if record.funnel is not None:
@@ -125,16 +126,22 @@ def _seconds(root: str, step: str, key: str) -> float | None:
 
 
 def stats(record: Record) -> dict[str, Any]:
-    """What `stats --json` says of sources, cells and the total."""
+    """What `stats --json` says: tokens of cells are those of their shards, BOS and EOS included, once packed."""
     assert record.funnel is not None
-    whole = funnels.total(record.funnel)
-    cells = {cell: {"documents": amount.documents, "tokens": amount.tokens} for cell, amount in whole.cells.items()}
-    if record.cell_tokens is not None:
-        for cell, tokens in record.cell_tokens.items():
-            cells[cell]["tokens"] = tokens
+    result = stats_of_funnel(record.funnel)
+    for cell, tokens in (record.cell_tokens or {}).items():
+        result["cells"][cell]["tokens"] = tokens
+    return result
+
+
+def stats_of_funnel(funnel: Mapping[str, SourceFunnel]) -> dict[str, Any]:
+    """Sources, cells and the total in the shape of `stats --json`."""
+    whole = funnels.total(funnel)
     return {
-        "sources": {name: stats_of(funnel) for name, funnel in record.funnel.items()},
-        "cells": cells,
+        "sources": {name: stats_of(entry) for name, entry in funnel.items()},
+        "cells": {
+            cell: {"documents": amount.documents, "tokens": amount.tokens} for cell, amount in whole.cells.items()
+        },
         "total": stats_of(whole),
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tonnage.errors import UsageError
 from tonnage.mixture import MixtureRequest, PhaseRequest, Proportional
 from tonnage.mixture.weights import check_request, resolve_weights
 from tonnage.plan import kind_of
@@ -42,9 +43,22 @@ def mixture_request(recipe: Recipe) -> MixtureRequest:
 
 def possible_cells(recipe: Recipe) -> tuple[str, ...]:
     """Every cell that a document of this recipe can be in, sorted."""
+    return tuple(sorted(_values_of_cells(recipe)))
+
+
+def check_cells(recipe: Recipe) -> None:
+    """Raises UsageError when two cells would have one name: 'a-b' and 'c' are joined as 'a' and 'b-c' are."""
+    for name, values in _values_of_cells(recipe).items():
+        if len(values) > 1:
+            first, second, *_ = ["/".join(value) for value in sorted(values)]
+            raise UsageError(f"cells: {first} and {second} would both be cell {name}; rename a source or a language")
+
+
+def _values_of_cells(recipe: Recipe) -> dict[str, set[tuple[str, ...]]]:
+    """For each cell that can be, the values of the recipe's dimensions that lead to its name."""
     quality = recipe.annotate.quality
     buckets = np.arange(quality.buckets if quality is not None else 1)
-    found: set[str] = set()
+    found: dict[str, set[tuple[str, ...]]] = {}
     for name, source in recipe.sources.items():
         values: dict[str, Sequence[str] | np.ndarray] = {
             "source": [name] * len(buckets),
@@ -52,8 +66,10 @@ def possible_cells(recipe: Recipe) -> tuple[str, ...]:
             "language": [source.language or NO_LANGUAGE] * len(buckets),
             "quality": buckets,
         }
-        found.update(cell_names(recipe.cells, values, len(buckets)).tolist())
-    return tuple(sorted(found))
+        names = cell_names(recipe.cells, values, len(buckets))
+        for cell, *parts in zip(names, *(values[dimension] for dimension in recipe.cells), strict=True):
+            found.setdefault(cell, set()).add(tuple(map(str, parts)))
+    return found
 
 
 def check_mixture(recipe: Recipe) -> None:

@@ -84,11 +84,12 @@ def list_files(spec: SourceSpec) -> Listing:
 
     A path may be a file, a folder (all files below it) or a glob; ~ and {stdlib} are replaced. Hidden files and folders
     and Python's cache folders are left out, unless a pattern names them. Links are followed, but not in trees of code.
+    A file that several paths name is read once, however they spell it.
 
     Raises UsageError when a path is missing, a glob matches nothing, a file cannot be read, or `exclude` leaves
     nothing.
     """
-    found: set[str] = set()
+    found: dict[str, str] = {}
     roots: list[str] = []
     for written in spec.paths:
         try:
@@ -99,12 +100,14 @@ def list_files(spec: SourceSpec) -> Listing:
                 f"its permissions"
             ) from fault
         roots.append(root)
-        found.update(paths)
+        for path in paths:
+            place = os.path.abspath(local_path(path)) if is_local(path) else path
+            found[place] = min(path, found.get(place, path), key=lambda spelled: (len(spelled), spelled))
     common = _common_root(roots)
     pattern_of = excluder(spec.exclude)
-    names = {path: path[len(common) :].lstrip("/") for path in found}
-    pattern = {path: pattern_of(names[path]) for path in found}
-    kept = sorted(path for path in found if pattern[path] is None)
+    names = {path: path[len(common) :].lstrip("/") for path in found.values()}
+    pattern = {path: pattern_of(names[path]) for path in names}
+    kept = sorted(path for path in names if pattern[path] is None)
     if not kept:
         raise UsageError(f"sources.{spec.name}.exclude leaves none of its {len(found)} files; mend its patterns")
     files = _with_licences(spec, [_input_file(spec, path, names[path]) for path in kept], common)

@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tonnage.errors import UsageError, WorkFailed
-from tonnage.select import NOTHING_KEPT
+from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE, FUZZY_GROUP, NOTHING_KEPT
 from tonnage.store.receipts import Receipt
 
 ALARM_SHARE = 0.9  # one rule dropping more than this share of a source's documents stops a run
+DUPLICATE_SHARE = 0.5  # duplicates being more than this share of the documents of a source that passed its rules
+GROUP_SHARE = 0.01  # more than this share of the corpus falling for one document
+GROUP_LEAST = 20  # fewer falling for one document are no alarm in a small corpus
+DUPLICATES = (EXACT_DUPLICATE, FUZZY_DUPLICATE)
 NOT_TEXT = "not_text"
 
 
@@ -157,20 +161,24 @@ def check_acknowledged(acknowledged: Sequence[str], rules: Iterable[str], source
             )
 
 
-def check_alarms(funnels: Mapping[str, SourceFunnel], acknowledged: Sequence[str]) -> None:
-    """Raises WorkFailed for a rule that drops more than 90 % of a source, or a source reduced to nothing.
+def check_alarms(
+    funnels: Mapping[str, SourceFunnel], acknowledged: Sequence[str], largest: Mapping[str, Any] | None = None
+) -> None:
+    """Raises WorkFailed for a rule that drops more than 90 % of a source, duplicates that are more than half of what
+    passed its rules, a source reduced to nothing, or one document for which more than 1 % of the corpus falls.
 
-    `acknowledged` holds the alarms that the recipe expects, each as RULE:SOURCE or nothing-kept:SOURCE.
+    `acknowledged` holds the alarms that the recipe expects, each as RULE:SOURCE; `largest` says for which document most
+    fall, as dedup.tally.largest does.
     """
-    alarms = [
-        alarm for name, funnel in funnels.items() for alarm in alarms_of(name, funnel) if alarm[0] not in acknowledged
-    ]
+    found = [alarm for name, funnel in funnels.items() for alarm in alarms_of(name, funnel)]
+    found += _group_alarms(funnels, largest or {"removed": 0})
+    alarms = [alarm for alarm in found if alarm[0] not in acknowledged]
     if alarms:
         names = ", ".join(f'"{alarm}"' for alarm, _ in alarms)
         sentences = "; ".join(sentence for _, sentence in alarms)
         raise WorkFailed(
-            f"{sentences}; look with `tonnage show RUN --dropped RULE`, then mend the rule, or accept it in the recipe "
-            f"with acknowledge: [{names}]"
+            f"{sentences}; look with `tonnage show RUN --dropped RULE` or --duplicates, then mend the rule, or accept "
+            f"it in the recipe with acknowledge: [{names}]"
         )
 
 
@@ -183,11 +191,28 @@ def alarms_of(name: str, funnel: SourceFunnel) -> list[tuple[str, str]]:
             f"rule {rule} drops {amount.documents:,} of {total:,} documents of source {name}",
         )
         for rule, amount in funnel.dropped.items()
-        if total and amount.documents > ALARM_SHARE * total
+        if rule not in DUPLICATES and total and amount.documents > ALARM_SHARE * total
     ]
+    reached = funnel.kept.documents
+    for reason in reversed(DUPLICATES):
+        fallen = funnel.dropped.get(reason, Amount()).documents
+        reached += fallen
+        if fallen > DUPLICATE_SHARE * reached:
+            sentence = f"{reason}s are {fallen:,} of the {reached:,} documents of source {name} that came so far"
+            result.append((f"{reason}:{name}", sentence))
     if total and not funnel.kept.documents:
         result.append((f"{NOTHING_KEPT}:{name}", f"nothing is kept of source {name} ({total:,} documents)"))
     return result
+
+
+def _group_alarms(funnels: Mapping[str, SourceFunnel], largest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    removed, corpus = largest["removed"], sum(funnel.documents.documents for funnel in funnels.values())
+    if removed <= max(GROUP_LEAST, GROUP_SHARE * corpus):
+        return []
+    where = f"{largest['source']}/{largest['shard']:05d} row {largest['row']}"
+    where = where if largest["run"] is None else f"{where} of {largest['run']}"
+    sentence = f"{removed:,} of {corpus:,} documents fall as fuzzy duplicates of one ({where})"
+    return [(f"{FUZZY_GROUP}:{largest['falls_in']}", sentence)]
 
 
 def total(funnels: Mapping[str, SourceFunnel]) -> SourceFunnel:

@@ -18,13 +18,16 @@ import xxhash
 
 from tonnage.annotate.heuristics import HEURISTICS_VERSION
 from tonnage.dedup.exact import EXACT_VERSION
+from tonnage.dedup.signatures import SIGNATURES_VERSION
+from tonnage.dedup.verification import FUZZY_VERSION
+from tonnage.earlier import SIGNATURES, Earlier, open_all
 from tonnage.errors import TonnageError, UsageError
 from tonnage.export import EXPORT_VERSION
 from tonnage.mixture import MIXTURE_VERSION
 from tonnage.quality.score import QUALITY_VERSION
 from tonnage.recipe import Recipe
 from tonnage.recipe.presets import rules_of
-from tonnage.recipe.schema import Export
+from tonnage.recipe.schema import Export, Fuzzy
 from tonnage.select import BUILT_IN, SELECT_VERSION, Rule
 from tonnage.sources import SOURCES_VERSION
 from tonnage.sources.code_flags import CODE_FLAGS_VERSION
@@ -36,7 +39,7 @@ from tonnage.tokenize.writer import TOKENS_VERSION
 
 DOCUMENTS, HEURISTICS, CODE_FLAGS = "documents", "heuristics", "code-flags"
 QUALITY_MODEL, TOKENIZER = "quality-model", "tokenizer"
-QUALITY, ENCODED, RULES, EXACT, BUCKETS = "quality", "encoded", "rules", "exact", "buckets"
+QUALITY, ENCODED, RULES, EXACT, FUZZY, BUCKETS = "quality", "encoded", "rules", "exact", "fuzzy", "buckets"
 SELECTION, TOKENS, MIXTURE, EXPORT = "selection", "tokens", "mixture", "export"
 CODE, PROSE = "code", "prose"
 TOKEN_SHARD_TOKENS = 1 << 28  # tokens after which a cell's next shard begins: 0.5 or 1 GiB
@@ -84,6 +87,7 @@ class Plan:
     sources: tuple[SourcePlan, ...]
     rules: tuple[Rule, ...]
     steps: Mapping[str, Step]
+    earlier: tuple[Earlier, ...] = ()
 
     @property
     def shards(self) -> tuple[Shard, ...]:
@@ -101,7 +105,7 @@ def kind_of(source_kind: str) -> str:
 
 def column_steps(steps: Iterable[str], kind: str) -> tuple[str, ...]:
     """Those of `steps` that leave columns beside the documents of a source of that kind."""
-    wanted = [HEURISTICS, QUALITY, ENCODED, RULES, EXACT]
+    wanted = [HEURISTICS, SIGNATURES, QUALITY, ENCODED, RULES, EXACT, FUZZY]
     if kind == CODE:
         wanted.append(CODE_FLAGS)
     there = set(steps)
@@ -128,10 +132,23 @@ def make_plan(recipe: Recipe) -> Plan:
     steps: dict[str, Step] = {HEURISTICS: make_step(HEURISTICS, {"version": HEURISTICS_VERSION})}
     if any(source.kind == CODE for source in sources):
         steps[CODE_FLAGS] = make_step(CODE_FLAGS, {"version": CODE_FLAGS_VERSION})
+    if recipe.dedup.fuzzy is not None:
+        steps[SIGNATURES] = make_step(SIGNATURES, _signing(recipe.dedup.fuzzy))
+    earlier = open_all(recipe.dedup.against, steps[SIGNATURES].material if SIGNATURES in steps else None)
     corpus = {source.spec.name: digest([shard.inputs for shard in source.shards]) for source in sources}
     _plan_models(recipe, corpus, steps)
-    _plan_decisions(recipe, rules, corpus, steps)
-    return Plan(recipe, sources, rules, steps)
+    _plan_decisions(recipe, rules, corpus, earlier, steps)
+    return Plan(recipe, sources, rules, steps, earlier)
+
+
+def _signing(fuzzy: Fuzzy) -> dict[str, Any]:
+    """What a signature depends on; how its places are cut into bands is decided later."""
+    return {
+        "version": SIGNATURES_VERSION,
+        "ngram": fuzzy.ngram,
+        "places": fuzzy.bands * fuzzy.rows,
+        "seed": fuzzy.seed,
+    }
 
 
 def _plan_source(spec: SourceSpec) -> SourcePlan:
@@ -202,7 +219,13 @@ def _plan_models(recipe: Recipe, corpus: Mapping[str, str], steps: dict[str, Ste
         steps[ENCODED] = make_step(ENCODED, encoding)
 
 
-def _plan_decisions(recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, str], steps: dict[str, Step]) -> None:
+def _plan_decisions(
+    recipe: Recipe,
+    rules: Sequence[Rule],
+    corpus: Mapping[str, str],
+    earlier: Sequence[Earlier],
+    steps: dict[str, Step],
+) -> None:
     column_keys = {name: steps[name].key for name in (HEURISTICS, CODE_FLAGS, QUALITY, ENCODED) if name in steps}
     languages = {name: source.language for name, source in recipe.sources.items()}
     deciding = {
@@ -214,12 +237,29 @@ def _plan_decisions(recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, 
     steps[RULES] = make_step(RULES, deciding)
     order = [[name, corpus[name]] for name in recipe.sources]
     if recipe.dedup.exact is not None:
-        material = {"version": EXACT_VERSION, "rules": steps[RULES].key, "documents": order}
+        material = {
+            "version": EXACT_VERSION,
+            "rules": steps[RULES].key,
+            "documents": order,
+            "against": [entry.material for entry in earlier],
+        }
         steps[EXACT] = make_step(EXACT, material)
+    if recipe.dedup.fuzzy is not None:
+        material = {
+            "version": FUZZY_VERSION,
+            "rules": steps[RULES].key,
+            "exact": steps[EXACT].key if EXACT in steps else None,
+            "signatures": steps[SIGNATURES].key,
+            "documents": order,
+            "against": [entry.material for entry in earlier],
+            "fuzzy": recipe.dedup.fuzzy.model_dump(exclude={"force"}),
+        }
+        steps[FUZZY] = make_step(FUZZY, material)
     selecting: dict[str, Any] = {
         "version": SELECT_VERSION,
         "rules": steps[RULES].key,
         "exact": steps[EXACT].key if EXACT in steps else None,
+        "fuzzy": steps[FUZZY].key if FUZZY in steps else None,
         "documents": order,
         "cells": list(recipe.cells),
         "languages": languages,
@@ -228,7 +268,7 @@ def _plan_decisions(recipe: Recipe, rules: Sequence[Rule], corpus: Mapping[str, 
     if quality is not None:
         bucketing = {
             "version": QUALITY_VERSION,
-            "survivors": [steps[RULES].key, selecting["exact"], order],
+            "survivors": [steps[RULES].key, selecting["exact"], selecting["fuzzy"], order],
             "quality": steps[QUALITY].key,
             "buckets": quality.buckets,
             "edges": quality.edges,

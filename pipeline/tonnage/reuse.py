@@ -14,12 +14,14 @@ from tonnage.plan import (
     DOCUMENTS,
     ENCODED,
     EXACT,
+    FUZZY,
     HEURISTICS,
     MIXTURE,
     QUALITY,
     QUALITY_MODEL,
     RULES,
     SELECTION,
+    SIGNATURES,
     TOKENIZER,
     TOKENS,
     Plan,
@@ -30,7 +32,7 @@ from tonnage.plan import (
 from tonnage.store.files import exists, join, local_path
 from tonnage.store.receipts import Receipt, examine, read_manifest
 
-SHARD_STEPS = (HEURISTICS, CODE_FLAGS, QUALITY, ENCODED, RULES)
+SHARD_STEPS = (HEURISTICS, CODE_FLAGS, SIGNATURES, QUALITY, ENCODED, RULES)
 WHOLE_TASK = "all"
 
 
@@ -59,7 +61,7 @@ def states(root: str, plan: Plan) -> list[StepState]:
         state_of_shards(root, source.step, source.shards, label=f"{DOCUMENTS} {source.spec.name}")
         for source in plan.sources
     ]
-    for name in (HEURISTICS, CODE_FLAGS, QUALITY_MODEL, TOKENIZER, QUALITY, ENCODED, RULES):
+    for name in (HEURISTICS, CODE_FLAGS, SIGNATURES, QUALITY_MODEL, TOKENIZER, QUALITY, ENCODED, RULES):
         if name not in plan.steps:
             continue
         if name in SHARD_STEPS:
@@ -68,7 +70,7 @@ def states(root: str, plan: Plan) -> list[StepState]:
             result.append(state_of_whole(root, plan.steps[name]))
     result.extend(
         state_of_whole(root, plan.steps[name])
-        for name in (EXACT, BUCKETS, SELECTION, TOKENS, MIXTURE)
+        for name in (EXACT, FUZZY, BUCKETS, SELECTION, TOKENS, MIXTURE)
         if name in plan.steps
     )
     result.extend(state_of_whole(root, export_step(plan, wanted)) for wanted in plan.recipe.export)

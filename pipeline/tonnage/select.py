@@ -1,7 +1,8 @@
 """Selection: rules over columns decide what is kept, for what reason a document falls, and into which cell it goes.
 
 The order of decisions is fixed: a document without any word falls as `empty`; then the rules in the recipe's order, the
-first that holds names the reason; then exact duplicates among those that passed; then cells. A rule answers drop, keep
+first that holds names the reason; then exact duplicates among those that passed; then fuzzy duplicates among the rest;
+then cells. A rule answers drop, keep
 or not applicable (its `when` does not hold, or its condition is NULL). Where columns come from, and how shards are
 walked, is for the callers.
 """
@@ -20,8 +21,11 @@ from tonnage.errors import UsageError
 SELECT_VERSION = 1
 EMPTY = "empty"
 EXACT_DUPLICATE = "exact-duplicate"
+FUZZY_DUPLICATE = "fuzzy-duplicate"
+FUZZY_GROUP = "fuzzy-group"  # an alarm: one document for which too many fall
 NOTHING_KEPT = "nothing-kept"  # an alarm, acknowledged as rules are
-TAKEN_NAMES = (EMPTY, EXACT_DUPLICATE, NOTHING_KEPT)  # reasons that are no rules of a recipe
+# Reasons and alarms that are no rules of a recipe.
+TAKEN_NAMES = (EMPTY, EXACT_DUPLICATE, FUZZY_DUPLICATE, FUZZY_GROUP, NOTHING_KEPT)
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from typing import Any
 from tonnage import funnel as funnels
 from tonnage.errors import UsageError
 from tonnage.funnel import SourceFunnel
-from tonnage.plan import DOCUMENTS, EXACT, SELECTION
+from tonnage.plan import DOCUMENTS, EXACT, FUZZY, SELECTION
 from tonnage.run.record import funnel_of
-from tonnage.select import EXACT_DUPLICATE
+from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE
 from tonnage.store.receipts import read_manifest
 
 BY = ("source", "rule", "cell", "shard")
+DUPLICATES = ((EXACT, EXACT_DUPLICATE), (FUZZY, FUZZY_DUPLICATE))
 TOKEN_COLUMNS = ("tokens", "kept tokens")
 
 
@@ -121,8 +122,10 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
     funnel = funnel_of(content)
     total = funnels.total(funnel)
     names = [rule["name"] for rule in content["rules"]]
-    order = [*names, *([EXACT_DUPLICATE] if EXACT in content["steps"] else [])]
+    duplicates = [reason for step, reason in DUPLICATES if step in content["steps"]]
+    order = [*names, *duplicates]
     conditions = {rule["name"]: _condition(rule) for rule in content["rules"]}
+    conditions |= {EXACT_DUPLICATE: "the text was seen before, at an earlier address", FUZZY_DUPLICATE: _proof(content)}
     rows: list[tuple[Any, ...]] = [
         (
             rule,
@@ -131,7 +134,7 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
             total.dropped[rule].bytes if rule in total.dropped else 0,
             total.dropped[rule].tokens if rule in total.dropped else 0,
             total.not_applicable.get(rule, 0),
-            conditions.get(rule, "the text was seen before, at an earlier address"),
+            conditions[rule],
         )
         for rule in order
     ]
@@ -146,6 +149,18 @@ def _by_rule(content: Mapping[str, Any]) -> Table:
             "which says nothing of it.",
         ),
     )
+
+
+def _proof(content: Mapping[str, Any]) -> str:
+    """What proves a fuzzy duplicate in this run."""
+    fuzzy = content["recipe"]["dedup"].get("fuzzy")
+    if fuzzy is None:
+        return ""
+    if fuzzy["verify"] is False:
+        return "it shares a band with another document (not verified)"
+    if fuzzy["verify"]["jaccard"] is not None:
+        return f"its Jaccard similarity with one kept document is {fuzzy['verify']['jaccard']:g} or more"
+    return f"one kept document holds {fuzzy['verify']['containment'] or 0.75:g} or more of its shingles"
 
 
 def _condition(rule: Mapping[str, Any]) -> str:

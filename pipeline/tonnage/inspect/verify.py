@@ -19,13 +19,14 @@ import polars as pl
 import pyarrow as pa
 import xxhash
 
-from tonnage.funnel import SourceFunnel
+from tonnage.funnel import DUPLICATES, SourceFunnel
+from tonnage.inspect import duplicates
 from tonnage.inspect.mix import mixture_of_run
 from tonnage.inspect.view import RunView
-from tonnage.plan import DOCUMENTS, ENCODED, EXACT, EXPORT, HEURISTICS, MIXTURE
+from tonnage.plan import DOCUMENTS, ENCODED, EXACT, EXPORT, FUZZY, HEURISTICS, MIXTURE
 from tonnage.run.packing import MIXTURE_FILE
 from tonnage.run.record import funnel_of, stats_of_funnel
-from tonnage.select import EXACT_DUPLICATE, apply_rules, columns_needed
+from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE, apply_rules, columns_needed
 from tonnage.steps.decide import ShardColumns, read_columns
 from tonnage.steps.pack import texts_of
 from tonnage.store.documents import read_row_groups, read_table
@@ -36,6 +37,7 @@ from tonnage.tokenize.check import check_shard
 from tonnage.tokenize.writer import read_manifest as read_tokens_manifest
 
 DECODED_DOCUMENTS = 20
+COMPARED_DUPLICATES = 200  # duplicates whose texts are compared again
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,9 @@ def verify(view: RunView) -> Iterator[Check]:
     if view.selected:
         yield _check("rule verdicts", "documents", _verdicts(view))
         if view.has(EXACT):
-            yield _check("exact duplicates", "duplicates", _duplicates(view))
+            yield _check("exact duplicates", "duplicates", _exact_duplicates(view))
+        if view.has(FUZZY):
+            yield _check("fuzzy duplicates", "duplicates", _fuzzy_duplicates(view))
         yield _check("counts of the funnel", "counts", _counts(view))
     if view.packed:
         yield _check("token shards", "documents", _tokens(view))
@@ -125,30 +129,34 @@ def _verdicts(view: RunView) -> Faults:
         verdicts = apply_rules(rules, read_columns(place, columns_needed(rules)), place.source)
         again = [names[index] for index in verdicts.reason.tolist()]
         for row, (now, then) in enumerate(zip(again, _reasons(view, place), strict=True)):
-            if now != (None if then == EXACT_DUPLICATE else then):
+            if now != (None if then in DUPLICATES else then):
                 yield f"{place.task} row {row}: the rules say {now or 'keep'}, the selection says {then or 'keep'}"
         yield len(again)
 
 
-def _duplicates(view: RunView) -> Faults:
-    """Every duplicate points to a kept document of the same id, and no two kept documents share an id."""
-    kept: dict[str, tuple[str, int, int]] = {}
-    pointing: list[tuple[str, str, tuple[str, int, int]]] = []
+def _exact_duplicates(view: RunView) -> Faults:
+    """Every exact duplicate points to a kept document of the same id, and no two kept documents share an id."""
+    kept: dict[str, str] = {}
     for place in view.shards():
         ids = read_table(join(view.root, documents_path(place.source, place.shard)), ["id"]).column("id").to_pylist()
-        twins = read_table(join(view.root, place.path(EXACT))).to_pylist()
-        for row, (name, reason, twin) in enumerate(zip(ids, _reasons(view, place), twins, strict=True)):
+        for row, (name, reason) in enumerate(zip(ids, _reasons(view, place), strict=True)):
             if reason is None and name in kept:
                 yield f"{place.task} row {row} and {kept[name]} are both kept with id {name}"
             elif reason is None:
-                kept[name] = (place.source, place.shard, row)
-            elif reason == EXACT_DUPLICATE:
-                address = (twin["duplicate_source"], twin["duplicate_shard"], twin["duplicate_row"])
-                pointing.append((f"{place.task} row {row}", name, address))
-    for where, name, address in pointing:
-        if kept.get(name) != address:
-            yield f"{where} is dropped as a duplicate of {address}, which is no kept document of id {name}"
-    yield len(pointing)
+                kept[name] = f"{place.task} row {row}"
+    texts = duplicates.Texts(view)
+    for duplicate in duplicates.sample(view, EXACT_DUPLICATE, COMPARED_DUPLICATES):
+        if texts.text(duplicate.address) != texts.text(duplicate.kept):
+            yield f"{duplicate.address} falls as the same text as {duplicate.kept}, which has another"
+    yield from duplicates.pointer_faults(view, EXACT_DUPLICATE)
+
+
+def _fuzzy_duplicates(view: RunView) -> Faults:
+    """Every fuzzy duplicate points to a document that stays; a sample is as alike as its columns say."""
+    for fault in duplicates.similarity_faults(view, COMPARED_DUPLICATES):
+        if isinstance(fault, str):
+            yield fault
+    yield from duplicates.pointer_faults(view, FUZZY_DUPLICATE)
 
 
 def _counts(view: RunView) -> Faults:

@@ -24,17 +24,30 @@ def slots(elements):
 
 
 @njit(cache=True, nogil=True)
-def _mixed(value):
+def mixed(value):
     """The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection; every output bit hangs on every input bit."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
 
 
+def mixed_all(values: np.ndarray) -> np.ndarray:
+    """uint64[n]: `mixed` of each of n values."""
+    result = np.empty(len(values), np.uint64)
+    _mix_each(values, result)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _mix_each(values, result):
+    for index in range(len(values)):
+        result[index] = mixed(values[index])
+
+
 @njit(cache=True, nogil=True)
 def joined(sequence, element):
     """The hash of a sequence with one more element."""
-    return _mixed(sequence * _GOLDEN + element)
+    return mixed(sequence * _GOLDEN + element)
 
 
 @njit(cache=True, nogil=True)
@@ -53,7 +66,7 @@ def hash_bytes(data, begin, stop):
     while position < stop:
         chunk = (chunk << np.uint64(8)) | np.uint64(data[position])
         position += 1
-    return _mixed((value ^ chunk) * _GOLDEN)
+    return mixed((value ^ chunk) * _GOLDEN)
 
 
 @njit(cache=True, nogil=True)

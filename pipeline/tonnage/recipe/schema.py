@@ -137,8 +137,57 @@ class Exact(Model):
     """Exact duplicates by id; of each group the first by source order, then address, stays."""
 
 
+class Verify(Model):
+    """What proves a fuzzy duplicate: containment in one kept document (0.75 if nothing is given), or Jaccard."""
+
+    containment: Annotated[
+        float | None, Field(gt=0, le=1, description="shared shingles / those of the one that falls")
+    ] = None
+    jaccard: Annotated[float | None, Field(gt=0, le=1, description="shared shingles / those of both")] = None
+
+    @model_validator(mode="after")
+    def _one_measure(self) -> Verify:
+        if self.containment is not None and self.jaccard is not None:
+            raise ValueError("takes one of containment and jaccard, not both")
+        return self
+
+    @property
+    def measure(self) -> str:
+        return "jaccard" if self.jaccard is not None else "containment"
+
+    @property
+    def threshold(self) -> float:
+        return self.jaccard or self.containment or 0.75
+
+
+class Fuzzy(Model):
+    """Fuzzy duplicates: MinHash proposes, a document falls only when one kept document contains enough of it."""
+
+    ngram: int = Field(5, ge=1, le=20, description="words in a shingle")
+    bands: int = Field(14, ge=1, le=1000)
+    rows: int = Field(8, ge=1, le=100, description="places of the signature in a band; it has bands x rows of them")
+    arrangements: int = Field(2, ge=1, le=16, description="orders in which the places are cut into bands")
+    seed: int = Field(1, ge=0, lt=2**31, description="of the signature's hash functions; part of what others can reuse")
+    min_shingles: int = Field(10, ge=1, description="documents with fewer distinct shingles are left to exact dedup")
+    verify: Verify | Literal[False] = Field(Verify(), description="false: every member of a group falls for its first")
+    keep: Literal["global", "per-source"] = Field("global", description="per-source: only for one of the own source")
+    exempt: list[str] = Field(default_factory=list, description="sources that take no part, such as templated ones")
+    exact_members: int = Field(4096, ge=1, description="size up to which a group's search has no bound")
+    lookups: int = Field(1 << 16, ge=1, description="index entries a document may visit in a larger group")
+    force: bool = Field(False, description="run even if bands x rows miss most pairs at the threshold")
+
+
 class Dedup(Model):
+    """Duplicates over the whole corpus, exact before fuzzy. In both, of several copies the first in keep order stays:
+    sources as listed, then (fuzzy) the longer text, then address.
+    """
+
     exact: Exact | None = None
+    fuzzy: Fuzzy | None = None
+    against: list[str] = Field(
+        default_factory=list,
+        description="runs whose kept documents come before all others, or their columns/signatures-KEY folders",
+    )
 
 
 class SelectItem(Model):
@@ -248,6 +297,11 @@ class Recipe(Model):
                     raise ValueError(
                         f"annotate.quality.train names source {name!r}; sources are {', '.join(self.sources)}"
                     )
+        for name in self.dedup.fuzzy.exempt if self.dedup.fuzzy else []:
+            if name not in self.sources:
+                raise ValueError(f"dedup.fuzzy.exempt names source {name!r}; sources are {', '.join(self.sources)}")
+        if self.dedup.against and self.dedup.exact is None and self.dedup.fuzzy is None:
+            raise ValueError("dedup.against needs dedup.exact or dedup.fuzzy, which compare with the earlier corpora")
         for item in self.select:
             for name in item.sources or []:
                 if name not in self.sources:

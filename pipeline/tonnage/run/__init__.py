@@ -14,12 +14,13 @@ from tonnage.errors import UsageError, WorkFailed
 from tonnage.plan import DOCUMENTS, EXPORT, MIXTURE, SELECTION, TOKENS, Plan
 from tonnage.run.context import Context, Engine, Progress
 from tonnage.run.deciding import decide_documents
+from tonnage.run.duplicates import check_duplicates
 from tonnage.run.models import check_models, policy_of, train_models
 from tonnage.run.packing import cell_tokens, export_all, pack_tokens, plan_phases
 from tonnage.run.record import Record, write_record
 from tonnage.run.request import check_cells, check_mixture
 from tonnage.run.scanning import scan_shards
-from tonnage.select import EXACT_DUPLICATE, check_rules
+from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE, FUZZY_GROUP, check_rules
 from tonnage.steps.decide import rule_columns
 from tonnage.store.files import remove_partials
 from tonnage.store.receipts import Receipt
@@ -35,9 +36,9 @@ def check(plan: Plan, until: str = EXPORT) -> None:
     if until not in UNTIL:
         raise UsageError(f"--until {until} is no stage; stages are {', '.join(UNTIL)}")
     check_rules(plan.rules, rule_columns(list(plan.steps)))
-    funnels.check_acknowledged(
-        plan.recipe.acknowledge, [*(rule.name for rule in plan.rules), EXACT_DUPLICATE], plan.recipe.sources
-    )
+    reasons = [*(rule.name for rule in plan.rules), EXACT_DUPLICATE, FUZZY_DUPLICATE, FUZZY_GROUP]
+    funnels.check_acknowledged(plan.recipe.acknowledge, reasons, plan.recipe.sources)
+    check_duplicates(plan)
     check_cells(plan.recipe)
     check_mixture(plan.recipe)
     check_models(plan.recipe)
@@ -64,7 +65,7 @@ def execute(context: Context, until: str = EXPORT) -> Record:
         decided = decide_documents(context, documents)
         record = replace(record, funnel=decided.funnel, edges=decided.edges)
         write_record(context.root, record)
-        funnels.check_alarms(decided.funnel, plan.recipe.acknowledge)
+        funnels.check_alarms(decided.funnel, plan.recipe.acknowledge, decided.fuzzy.get("largest"))
         if _reaches(until, TOKENS) and context.has(TOKENS):
             record = _tokens_to_exports(context, record, decided.selection, until)
     write_record(context.root, record)

@@ -1,21 +1,23 @@
-"""The decisions of a run in their fixed order: rules, exact duplicates, bucket edges, cells; then the funnel."""
+"""The decisions of a run in their fixed order: rules, exact duplicates, fuzzy duplicates, bucket edges, cells; then the
+funnel.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tonnage import funnel as funnels
-from tonnage.dedup import exact
 from tonnage.funnel import SourceFunnel
-from tonnage.plan import BUCKETS, EXACT, RULES, SELECTION, Plan, Shard, column_steps
+from tonnage.plan import BUCKETS, RULES, SELECTION, Plan, Shard, column_steps
 from tonnage.quality.buckets import edges, merge
-from tonnage.reuse import WHOLE_TASK, state_of_shards, state_of_whole
+from tonnage.reuse import WHOLE_TASK, state_of_shards
 from tonnage.run.context import Context, run_tasks
+from tonnage.run.duplicates import find_exact_duplicates, find_fuzzy_duplicates
 from tonnage.steps import decide
 from tonnage.store.files import file_fact, join, read_bytes, write_bytes
-from tonnage.store.layout import columns_path, documents_path
 from tonnage.store.receipts import Receipt, find_receipt, write_manifest, write_receipt
 
 
@@ -30,21 +32,24 @@ def columns_of(context: Context, shard: Shard) -> decide.ShardColumns:
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of the decisions: the funnel of each source, bucket edges if any, selection receipts by source."""
+    """What came of the decisions: the funnel of each source, what fuzzy duplicates add up to (empty without), bucket
+    edges if any, selection receipts by source.
+    """
 
     funnel: dict[str, SourceFunnel]
+    fuzzy: Mapping[str, Any]
     edges: tuple[float, ...] | None
     selection: dict[str, list[Receipt]]
 
 
 def decide_documents(context: Context, documents: dict[str, list[Receipt]]) -> Decided:
-    """Rules, then exact duplicates, then bucket edges, then cells.
+    """Rules, then exact duplicates, fuzzy duplicates, bucket edges, cells.
 
     Raises WorkFailed when the counts of any step do not balance.
     """
     rules = _judge(context)
-    if context.has(EXACT):
-        _find_duplicates(context, rules)
+    find_exact_duplicates(context, rules)
+    fuzzy = find_fuzzy_duplicates(context, rules)
     bucket_edges = _bucket_edges(context)
     step = context.plan.steps[SELECTION]
     receipts = dict(state_of_shards(context.root, step, context.plan.shards).receipts)
@@ -59,7 +64,7 @@ def decide_documents(context: Context, documents: dict[str, list[Receipt]]) -> D
     write_manifest(context.root, step.name, step.key, step.material, ordered)
     selection = _by_source(context.plan, ordered)
     funnel = funnels.build(documents, _by_source(context.plan, rules), selection)
-    return Decided(funnel, bucket_edges, selection)
+    return Decided(funnel, fuzzy, bucket_edges, selection)
 
 
 def _by_source(plan: Plan, receipts: Sequence[Receipt]) -> dict[str, list[Receipt]]:
@@ -104,41 +109,3 @@ def _bucket_edges(context: Context) -> tuple[float, ...] | None:
     receipt = Receipt(step.name, step.key, WHOLE_TASK, (file_fact(context.root, path, 0),))
     write_manifest(context.root, step.name, step.key, step.material, [write_receipt(context.root, receipt)])
     return found
-
-
-def _find_duplicates(context: Context, rules: Sequence[Receipt]) -> None:
-    """Exact duplicates among the documents that passed the rules, over the whole corpus."""
-    step = context.plan.steps[EXACT]
-    state = state_of_whole(context.root, step)
-    if state.finished:
-        return
-    shards = context.plan.shards
-    order = [source.spec.name for source in context.plan.sources]
-    partitions = exact.partitions_for(sum(receipt.counts["passed"] for receipt in rules))
-    maps = [
-        exact.MapTask(
-            root=context.root,
-            key=step.key,
-            source=shard.source,
-            source_index=order.index(shard.source),
-            shard=shard.shard,
-            ordinal=ordinal,
-            documents=documents_path(shard.source, shard.shard),
-            verdicts=columns_path(RULES, context.key(RULES), shard.source, shard.shard),
-            partitions=partitions,
-        )
-        for ordinal, shard in enumerate(shards)
-    ]
-    mapped = run_tasks(context, f"{EXACT} map", exact.exact_map, maps, lambda task: f"{task.source}/{task.shard:05d}")
-    reduces = [
-        exact.ReduceTask(context.root, step.key, partition, tuple(exact.map_path(step.key, task) for task in maps))
-        for partition in range(partitions)
-    ]
-    reduced = run_tasks(context, f"{EXACT} reduce", exact.exact_reduce, reduces, lambda task: str(task.partition))
-    pairs = tuple(exact.reduce_path(step.key, partition) for partition in range(partitions))
-    writes = [exact.WriteTask(context.root, step.key, task, tuple(order), pairs) for task in maps]
-    written = run_tasks(
-        context, f"{EXACT} write", exact.exact_write, writes, lambda task: f"{task.of.source}/{task.of.shard:05d}"
-    )
-    exact.check_balance(mapped, reduced, written)
-    write_manifest(context.root, step.name, step.key, step.material, written)

@@ -21,10 +21,9 @@ from tonnage.funnel import Amount, SourceFunnel
 from tonnage.plan import ENCODED, QUALITY_MODEL, Plan
 from tonnage.steps.sample import QUALITY_CARD
 from tonnage.store.files import exists, join, read_bytes, write_bytes
-from tonnage.store.layout import model_path
+from tonnage.store.layout import RUN_FILE, model_path
 from tonnage.store.receipts import read_manifest
 
-RUN_FILE = "run.json"
 LIBRARIES = (
     "numpy",
     "numba",

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, QUALITY_MODEL, TOKENIZER, column_steps
+from tonnage.plan import (
+    CODE_FLAGS,
+    DOCUMENTS,
+    ENCODED,
+    HEURISTICS,
+    QUALITY,
+    QUALITY_MODEL,
+    SIGNATURES,
+    TOKENIZER,
+    column_steps,
+)
 from tonnage.reuse import shards_of, state_of_shards
 from tonnage.run.context import Context
+from tonnage.run.duplicates import shingling_of
 from tonnage.run.models import model_ready, policy_of, tokenizer_path
 from tonnage.steps import sample, scan
 from tonnage.store.files import join, names_in, remove
@@ -95,6 +106,9 @@ def _write_column_manifests(context: Context, columns: Sequence[scan.Column]) ->
 def _columns(context: Context) -> list[scan.Column]:
     """Every column step that can be computed now: its model is given or trained."""
     columns = [scan.Column(name, context.key(name)) for name in (HEURISTICS, CODE_FLAGS) if context.has(name)]
+    fuzzy = context.plan.recipe.dedup.fuzzy
+    if fuzzy is not None:
+        columns.append(scan.Column(SIGNATURES, context.key(SIGNATURES), shingling=shingling_of(fuzzy)))
     quality = context.plan.recipe.annotate.quality
     if quality is not None and model_ready(context, QUALITY_MODEL):
         columns.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tonnage.annotate import heuristics
+from tonnage.dedup import signatures
 from tonnage.kernels.html_depth import may_be_deeper
 from tonnage.kernels.json_lines import scan_json_lines
 from tonnage.kernels.normalize import normalize
@@ -19,5 +20,6 @@ def warm_up() -> None:
     scan_json_lines(text, 1)
     normalize(text, np.array([0, len(text)]))
     heuristics.warm_up()
+    signatures.warm_up()
     score.warm_up()
     engine.warm_up()

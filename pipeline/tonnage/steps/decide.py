@@ -16,9 +16,9 @@ import polars as pl
 import pyarrow as pa
 
 from tonnage.annotate.heuristics import HEURISTICS_SCHEMA
-from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, HEURISTICS, QUALITY, RULES, SELECTION
+from tonnage.plan import CODE_FLAGS, ENCODED, EXACT, FUZZY, HEURISTICS, QUALITY, RULES, SELECTION
 from tonnage.quality.buckets import Histogram, bucket_of, histogram
-from tonnage.select import EXACT_DUPLICATE, Rule, apply_rules, cell_names, columns_needed
+from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE, Rule, apply_rules, cell_names, columns_needed
 from tonnage.sources.code_flags import CODE_SCHEMA
 from tonnage.steps.scan import ENCODED_SCHEMA, QUALITY_SCHEMA
 from tonnage.store import schema
@@ -171,12 +171,13 @@ class SelectTask:
 
 
 def reasons_of(place: ShardColumns) -> np.ndarray:
-    """Why each document falls, None for survivors: rules first, then exact duplicates; object[n]."""
+    """Why each document falls, None for survivors: rules first, then exact duplicates, then fuzzy ones; object[n]."""
     verdicts = read_table(join(place.root, place.path(RULES)), ["reason"]).column("reason")
     reasons = verdicts.to_numpy(zero_copy_only=False).astype(object)
-    if EXACT in place.keys:
-        twin = read_table(join(place.root, place.path(EXACT)), ["duplicate_row"]).column("duplicate_row")
-        reasons[np.asarray(twin.is_valid())] = EXACT_DUPLICATE
+    for step, reason in ((EXACT, EXACT_DUPLICATE), (FUZZY, FUZZY_DUPLICATE)):
+        if step in place.keys:
+            twin = read_table(join(place.root, place.path(step)), ["duplicate_row"]).column("duplicate_row")
+            reasons[np.asarray(twin.is_valid())] = reason
     return reasons
 
 

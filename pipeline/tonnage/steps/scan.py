@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonnage.annotate.heuristics import HEURISTICS_SCHEMA, heuristics
+from tonnage.dedup.signatures import Shingling, sign, signature_schema
 from tonnage.errors import WorkFailed
-from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, Shard
+from tonnage.plan import CODE_FLAGS, DOCUMENTS, ENCODED, HEURISTICS, QUALITY, SIGNATURES, Shard
 from tonnage.quality.model import load_model
 from tonnage.quality.score import score
 from tonnage.sources import read_task
@@ -42,8 +43,8 @@ ENCODED_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Column:
-    """One column step that is due: `key` names its folder; `model`, `label`, `normalise`, `policy` as the step
-    needs.
+    """One column step that is due: `key` names its folder; `model`, `label`, `normalise`, `policy`, `shingling` as the
+    step needs.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Column:
     label: str | None = None
     normalise: str = "fold"
     policy: TokenPolicy | None = None
+    shingling: Shingling | None = None
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,10 @@ def _computation(task: ScanTask, column: Column) -> tuple[pa.Schema, Callable[[p
         return HEURISTICS_SCHEMA, lambda documents: heuristics(documents.column("text"))
     if column.name == CODE_FLAGS:
         return CODE_SCHEMA, code_columns
+    if column.name == SIGNATURES:
+        shingling = column.shingling
+        assert shingling is not None
+        return signature_schema(shingling), lambda documents: sign(documents.column("text"), shingling)
     if column.name == QUALITY:
         model = load_model(join(task.root, column.model), column.label)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -242,3 +243,12 @@ def remove(url: str) -> None:
         else:
             filesystem, path = filesystem_of(url)
             filesystem.rm_file(path)
+
+
+def remove_folder(url: str) -> None:
+    """Deletes a folder and all that is in it; it is no error when it is not there."""
+    if is_local(url):
+        shutil.rmtree(local_path(url), ignore_errors=True)
+    elif exists(url):
+        filesystem, path = filesystem_of(url)
+        filesystem.rm(path, recursive=True)

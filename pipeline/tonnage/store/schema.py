@@ -40,11 +40,25 @@ SELECTION = pa.schema(
     ]
 )
 
-DUPLICATES = pa.schema(
+# Address of the kept document that stands for this one; all null for a document that does not fall.
+DUPLICATE_OF = (
+    pa.field("duplicate_run", pa.string()),  # an earlier corpus, as the recipe names it; null for this run
+    pa.field("duplicate_source", pa.string()),
+    pa.field("duplicate_shard", pa.int32()),
+    pa.field("duplicate_row", pa.int64()),
+)
+
+EXACT_DUPLICATES = pa.schema([*DUPLICATE_OF])
+
+FUZZY_DUPLICATES = pa.schema(
     [
-        pa.field("duplicate_source", pa.string()),  # address of the kept document with the same id, or null
-        pa.field("duplicate_shard", pa.int32()),
-        pa.field("duplicate_row", pa.int64()),
+        *DUPLICATE_OF,
+        pa.field("duplicate_source_id", pa.string()),  # the user's id of the kept document
+        pa.field("containment", pa.float32()),  # shared distinct shingles / distinct shingles of this document
+        pa.field("jaccard", pa.float32()),  # shared / distinct shingles of both
+        pa.field("group", pa.int64()),  # candidate group; null for a document without candidates
+        pa.field("comparisons", pa.int32()),  # kept documents of its group that it was compared with
+        pa.field("bounded", pa.bool_()),  # whether the bound on look-ups ended its search
     ]
 )
 

@@ -128,21 +128,43 @@ def show(
     ] = False,
     cell: Annotated[str | None, typer.Option(metavar="CELL", help="Kept documents of one cell.")] = None,
     rejects: Annotated[str | None, typer.Option(metavar="SOURCE", help="What could not be read of a source.")] = None,
+    duplicates: Annotated[
+        bool, typer.Option("--duplicates", help="Fuzzy duplicates beside what they fall for, differences marked.")
+    ] = False,
     count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 5,
 ) -> None:
-    """Show documents: kept, dropped by a rule with the numbers that decided, of a cell, or rejects."""
+    """Show documents: kept, dropped by a rule with the numbers that decided, of a cell, duplicates, or rejects."""
     from tonnage.inspect import show as showing
-    from tonnage.inspect.tables import console_for, print_documents
+    from tonnage.inspect.tables import console_for, print_documents, print_pairs
     from tonnage.inspect.view import open_run
 
-    if sum([dropped is not None, kept, cell is not None, rejects is not None]) > 1:
-        raise UsageError("give only one of --dropped, --kept, --cell and --rejects")
+    if sum([dropped is not None, kept, cell is not None, rejects is not None, duplicates]) > 1:
+        raise UsageError("give only one of --dropped, --kept, --cell, --duplicates and --rejects")
     view = open_run(run)
+    if duplicates:
+        print_pairs(console_for(sys.stdout), showing.duplicate_pairs(view, count))
+        return
     if rejects is not None:
         found = showing.rejects(view, rejects, count)
     else:
         found = showing.documents(view, dropped=dropped, cell=cell, count=count)
     print_documents(console_for(sys.stdout), found)
+
+
+@app.command(epilog="Example: tonnage why runs/quickstart guides/00000:17")
+def why(
+    run: RunArgument,
+    document: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="An id or its first 8 digits, your own id, or an address as web/00000:17."),
+    ],
+) -> None:
+    """Explain one document: how every step of the run dealt with it."""
+    from tonnage.inspect.tables import console_for, print_table
+    from tonnage.inspect.view import open_run
+    from tonnage.inspect.why import why as explain
+
+    print_table(console_for(sys.stdout), explain(open_run(run), document))
 
 
 @app.command(epilog="Example: tonnage mix runs/quickstart --json")

@@ -21,13 +21,12 @@ from tonnage.inspect.view import RunView, open_run
 from tonnage.kernels.overlap import shared_pairs
 from tonnage.plan import EXACT, FUZZY
 from tonnage.recipe.schema import Fuzzy
-from tonnage.run.duplicates import SUMMARY, shingling_of
+from tonnage.run.duplicates import shingling_of
 from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE
 from tonnage.steps.decide import ShardColumns
 from tonnage.store.documents import read_row_groups, read_table
 from tonnage.store.files import join
 from tonnage.store.layout import documents_path, selection_path, shard_name
-from tonnage.store.receipts import read_manifest
 
 STEPS = {EXACT_DUPLICATE: EXACT, FUZZY_DUPLICATE: FUZZY}
 
@@ -80,13 +79,6 @@ def sample(view: RunView, reason: str, count: int) -> list[Duplicate]:
     return heapq.nsmallest(count, found, key=lambda duplicate: (duplicate.id[::-1], str(duplicate.address)))
 
 
-def summary(view: RunView, step: str) -> Mapping[str, Any]:
-    """What the duplicates of a step add up to; empty when the run has no such step, or its manifest is lost."""
-    manifest = read_manifest(view.root, step, view.key(step)) if view.has(step) else None
-    tasks = {task["task"]: task["counts"] for task in manifest["tasks"]} if manifest else {}
-    return dict(tasks.get(SUMMARY, {}))
-
-
 class Texts:
     """Texts and selections of documents by address, of this run and of those that it was compared with."""
 
@@ -107,11 +99,6 @@ class Texts:
                 return str(batch.column("text")[address.row - seen])
             seen += batch.num_rows
         raise UsageError(f"there is no document {address}")
-
-
-def shingling_of_run(view: RunView) -> Shingling:
-    """What the shingles of the run's fuzzy duplicates are made of."""
-    return shingling_of(Fuzzy.model_validate(view.content["recipe"]["dedup"]["fuzzy"]))
 
 
 def similarity(one: str, other: str, shingling: Shingling) -> tuple[float, float]:

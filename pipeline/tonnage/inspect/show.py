@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from tonnage.errors import UsageError
+from tonnage.funnel import DUPLICATES
+from tonnage.inspect.differences import SideBySide, side_by_side
+from tonnage.inspect.duplicates import STEPS, Address, Duplicate, Texts, sample
 from tonnage.inspect.view import RunView
-from tonnage.plan import EXACT
-from tonnage.select import EXACT_DUPLICATE, columns_of_rule
+from tonnage.plan import FUZZY
+from tonnage.select import FUZZY_DUPLICATE, columns_of_rule
 from tonnage.steps.decide import ShardColumns, read_columns
 from tonnage.store.documents import read_row_groups, read_table
 from tonnage.store.files import join
-from tonnage.store.layout import columns_path, documents_path, rejects_path, selection_path, shard_name
+from tonnage.store.layout import documents_path, rejects_path, selection_path, shard_name
 
 TEXT_CHARACTERS = 600
 
@@ -49,7 +52,7 @@ def _condition(view: RunView, dropped: str | None, cell: str | None) -> Callable
     if not view.selected:
         raise UsageError(f"run {view.root} stopped before its selection; give the same `tonnage run` command again")
     if dropped is not None:
-        rules = [*(rule.name for rule in view.rules), EXACT_DUPLICATE]
+        rules = [*(rule.name for rule in view.rules), *DUPLICATES]
         if dropped != "any" and dropped not in rules:
             raise UsageError(f"--dropped {dropped} is no rule of this run; rules are {', '.join(rules)}, or any")
         if dropped == "any":
@@ -76,7 +79,7 @@ def _candidates(view: RunView, wanted: Callable[[Any], np.ndarray]) -> Iterator[
 
 
 def _shown(view: RunView, place: ShardColumns, row: int) -> Shown:
-    document = _document(view, place, row)
+    document = document_at(view, place, row)
     selection = read_table(join(view.root, selection_path(view.selection_key, place.source, place.shard)))
     decision = selection.slice(row, 1).to_pylist()[0]
     facts: list[tuple[str, Any]] = [
@@ -93,7 +96,8 @@ def _shown(view: RunView, place: ShardColumns, row: int) -> Shown:
     return Shown(headline, tuple(facts), text[:TEXT_CHARACTERS], max(0, len(text) - TEXT_CHARACTERS))
 
 
-def _document(view: RunView, place: ShardColumns, row: int) -> dict[str, Any]:
+def document_at(view: RunView, place: ShardColumns, row: int) -> dict[str, Any]:
+    """All columns of one document. Raises UsageError when its shard has no such row."""
     seen = 0
     for batch in read_row_groups(join(view.root, documents_path(place.source, place.shard))):
         if row < seen + batch.num_rows:
@@ -104,15 +108,47 @@ def _document(view: RunView, place: ShardColumns, row: int) -> dict[str, Any]:
 
 def _evidence(view: RunView, place: ShardColumns, row: int, reason: str) -> list[tuple[str, Any]]:
     """The numbers that decided, and the condition they met."""
-    if reason == EXACT_DUPLICATE:
-        table = read_table(join(view.root, columns_path(EXACT, view.key(EXACT), place.source, place.shard)))
-        twin = table.slice(row, 1).to_pylist()[0]
-        kept = f"{twin['duplicate_source']}/{shard_name(twin['duplicate_shard'])} row {twin['duplicate_row']}"
-        return [("kept instead", kept)]
+    if reason in DUPLICATES:
+        columns = read_table(join(view.root, place.path(STEPS[reason]))).slice(row, 1).to_pylist()[0]
+        kept = Duplicate(Address(None, place.source, place.shard, row), "", reason, columns).kept
+        evidence = ("duplicate_source_id", "containment", "jaccard", "comparisons")
+        there = [(name, columns[name]) for name in evidence if columns.get(name) is not None]
+        return [("kept instead", str(kept)), *there]
     rule = next(rule for rule in view.rules if rule.name == reason)
     names = columns_of_rule(rule)
     values = read_columns(place, names).row(row, named=True)
     return [("drops when", rule.drop), *((name, values[name]) for name in names)]
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """A fuzzy duplicate beside the document that stays: both addresses, `facts`, and their texts."""
+
+    falls: str
+    stays: str
+    facts: tuple[tuple[str, Any], ...]
+    texts: SideBySide
+
+
+def duplicate_pairs(view: RunView, count: int) -> list[ShownPair]:
+    """`count` fuzzy duplicates beside what they fall for; the same ones each time.
+
+    Raises UsageError when the run has no fuzzy duplicates to look for.
+    """
+    if not view.selected or FUZZY not in view.content["steps"]:
+        raise UsageError(f"run {view.root} looked for no fuzzy duplicates; add dedup.fuzzy to its recipe, run it again")
+    texts = Texts(view)
+    return [_pair(texts, duplicate) for duplicate in sample(view, FUZZY_DUPLICATE, count)]
+
+
+def _pair(texts: Texts, duplicate: Duplicate) -> ShownPair:
+    names = ("containment", "jaccard", "comparisons")
+    return ShownPair(
+        str(duplicate.address),
+        str(duplicate.kept),
+        tuple((name, duplicate.row[name]) for name in names),
+        side_by_side(texts.text(duplicate.address), texts.text(duplicate.kept)),
+    )
 
 
 def rejects(view: RunView, source: str, count: int) -> list[Shown]:

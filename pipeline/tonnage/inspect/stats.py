@@ -13,6 +13,7 @@ from tonnage import funnel as funnels
 from tonnage.errors import UsageError
 from tonnage.funnel import SourceFunnel
 from tonnage.plan import DOCUMENTS, EXACT, FUZZY, SELECTION
+from tonnage.run.duplicates import SUMMARY
 from tonnage.run.record import funnel_of
 from tonnage.select import EXACT_DUPLICATE, FUZZY_DUPLICATE
 from tonnage.store.receipts import read_manifest
@@ -62,7 +63,75 @@ def _without_tokens(table: Table) -> Table:
 def overview(root: str, content: Mapping[str, Any]) -> list[Table]:
     """By source, by rule (those that dropped something), by cell."""
     by_source, by_rule, by_cell = (table_by(root, content, by) for by in ("source", "rule", "cell"))
-    return [by_source, _without_idle(by_rule), by_cell]
+    return [by_source, _without_idle(by_rule), *duplicate_tables(root, content), by_cell]
+
+
+def duplicate_tables(root: str, content: Mapping[str, Any]) -> list[Table]:
+    """Who duplicates whom, how large clusters are, how alike fuzzy duplicates are; only where something fell."""
+    found = {step: counts for step, _ in DUPLICATES if (counts := _summary(root, content, step)).get("removed")}
+    if not found:
+        return []
+    tables = [_pairs_table(found), _clusters_table(found)]
+    if FUZZY in found:
+        tables.append(_similarity_table(content, found[FUZZY]))
+    return tables
+
+
+def _summary(root: str, content: Mapping[str, Any], step: str) -> Mapping[str, Any]:
+    manifest = read_manifest(root, step, content["steps"][step]["key"]) if step in content["steps"] else None
+    return next((task["counts"] for task in manifest["tasks"] if task["task"] == SUMMARY), {}) if manifest else {}
+
+
+def _pairs_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+    counts: dict[tuple[str, str], list[int]] = {}
+    for place, step in enumerate(found):
+        for falls, targets in found[step]["pairs"].items():
+            for stays, count in targets.items():
+                counts.setdefault((falls, stays), [0] * len(found))[place] = count
+    rows = tuple((*pair, *numbers) for pair, numbers in sorted(counts.items()))
+    return Table("Who duplicates whom", ("falls", "stays", *(f"{step} duplicates" for step in found)), rows)
+
+
+def _clusters_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Clusters by size, in powers of two from 4 on."""
+    counts: dict[int, list[int]] = {}
+    for place, step in enumerate(found):
+        for size, count in found[step]["clusters"].items():
+            rank = int(size) if int(size) < 4 else 1 << (int(size).bit_length() - 1)
+            counts.setdefault(rank, [0] * len(found))[place] += count
+    rows = tuple(
+        (str(rank) if rank < 4 else f"{rank:,} to {2 * rank - 1:,}", *numbers)
+        for rank, numbers in sorted(counts.items())
+    )
+    note = "A cluster is a document that stays with those that fall for it."
+    return Table("Clusters of duplicates", ("documents", *(f"{step} clusters" for step in found)), rows, (note,))
+
+
+def _similarity_table(content: Mapping[str, Any], counts: Mapping[str, Any]) -> Table:
+    bins = len(counts["containment"])
+    rows = tuple(
+        (f"{low / bins:.2f} to {(low + 1) / bins:.2f}", counts["containment"][low], counts["jaccard"][low])
+        for low in range(bins)
+        if counts["containment"][low] or counts["jaccard"][low]
+    )
+    notes = [
+        f"{counts['members']:,} documents stood in {counts['groups']:,} candidate groups, the largest of "
+        f"{counts['largest_group']:,}; {counts['comparisons']:,} comparisons."
+    ]
+    fuzzy = content["recipe"]["dedup"]["fuzzy"]
+    if fuzzy["verify"] is False:
+        notes.append("They were not verified: every member of a group falls for its first.")
+    if counts["bounded"]:
+        notes.append(
+            f"{counts['bounded']:,} documents of groups over {fuzzy['exact_members']:,} met the bound of "
+            f"{fuzzy['lookups']:,} look-ups: some of these may stay that would have fallen."
+        )
+    if counts["cut"]:
+        notes.append(
+            f"{counts['cut']:,} groups with {counts['cut_members']:,} documents were too large for memory and decided "
+            f"in parts: duplicates in different parts stay."
+        )
+    return Table("How alike fuzzy duplicates are", ("similarity", "containment", "Jaccard"), rows, tuple(notes))
 
 
 def _without_idle(table: Table) -> Table:

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tonnage.inspect.show import Shown
+from tonnage.inspect.differences import Piece, SideBySide
+from tonnage.inspect.show import Shown, ShownPair
 from tonnage.inspect.stats import Table
 
 PIPE_WIDTH = 160
@@ -89,3 +90,41 @@ def print_documents(console: Console, documents: Iterable[Shown]) -> None:
         console.print()
     if not count:
         console.print("There is no such document.")
+
+
+def print_pairs(console: Console, pairs: Iterable[ShownPair]) -> None:
+    """Each pair under its facts: what falls on the left, what stays on the right, differing words marked."""
+    count = 0
+    for pair in pairs:
+        count += 1
+        console.print(Text("  ".join(f"{name} {cell_text(value)}" for name, value in pair.facts), style="bold"))
+        grid = RichTable(box=None, pad_edge=False, expand=True, show_header=True, padding=(0, 1))
+        for name, address in (("falls", pair.falls), ("stays", pair.stays)):
+            grid.add_column(Text(f"{name}: {visible(address)}"), ratio=1, overflow="fold")
+        grid.add_row(_marked(pair.texts.left, "[-", "-]", "red"), _marked(pair.texts.right, "{+", "+}", "green"))
+        console.print(grid)
+        for note in _what_is_not_shown(pair.texts):
+            console.print(Text(note))
+        console.print()
+    if not count:
+        console.print("There are no fuzzy duplicates.")
+
+
+def _what_is_not_shown(texts: SideBySide) -> Iterable[str]:
+    if texts.more:
+        yield f"and {texts.more:,} more differences"
+    for side, compared, words in zip(("left", "right"), texts.compared, texts.words, strict=True):
+        if compared < words:
+            yield f"of the text on the {side} the first {compared:,} of {words:,} words were compared"
+
+
+def _marked(pieces: Iterable[Piece], opening: str, closing: str, colour: str) -> Text:
+    """The marks are those of wdiff, so that they are seen without colours too."""
+    result = Text()
+    for piece in pieces:
+        text = visible(piece.text)
+        if piece.differs:
+            result.append(f"{opening}{text}{closing} ", style=f"bold {colour}")
+        else:
+            result.append(f"{text} ")
+    return result

@@ -193,16 +193,18 @@ def _group(
             for number in range(partitions)
         }
 
+    sizes = {"most_shingles": verification.MOST_SHINGLES, "shards": corpus.shards}
     reads = candidates.MATCH
     _receipts(context, step, "match", candidates.match, tasks(reads, candidates.MAP, corpus.shards))
+    if partitions == 1:  # whatever hangs together was joined there
+        return _receipts(context, step, "groups", candidates.group, tasks(candidates.GROUPS, reads, 1, **sizes)), 1
     before = None
     for turn in range(candidates.MOST_ROUNDS):
         large = candidates.name_of_round(candidates.LARGE_STAR, turn)
         stars = _receipts(context, step, large, candidates.large_star, tasks(large, reads, partitions, turn=turn))
         now = tally.add_up(receipt.counts for receipt in stars)
         if now == before or not now["edges"]:
-            settings = {"most_shingles": verification.MOST_SHINGLES, "shards": corpus.shards}
-            groups = tasks(candidates.GROUPS, reads, partitions, **settings)
+            groups = tasks(candidates.GROUPS, reads, partitions, **sizes)
             return _receipts(context, step, "groups", candidates.group, groups), partitions
         before = now
         small = candidates.name_of_round(candidates.SMALL_STAR, turn)

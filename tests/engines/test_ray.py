@@ -78,7 +78,8 @@ def test_a_killed_worker_is_replaced_and_its_parts_begin_again(at_cluster: Any, 
         heard.extend(parts)
         assert engine.died == 2
     for index in (0, 1):
-        assert [what for of, what in heard if of == index] == [1, 1, 2, "done"]
+        # What the killed worker said last may be lost with it.
+        assert [what for of, what in heard if of == index] in ([1, 1, 2, "done"], [1, 2, "done"])
 
 
 def test_a_task_that_kills_its_worker_twice_fails_the_run_by_name(at_cluster: Any) -> None:

@@ -102,7 +102,7 @@ class RayEngine:
         """(place in `tasks`, result) as they arrive; none is kept.
 
         A function may be a generator: what it yields goes to `on_part` while it works, what it returns is the result.
-        A task that is tried again begins its parts again.
+        A task that is tried again begins its parts again; the last part of a killed worker may be lost with it.
 
         Raises the TonnageError that a task raised, WorkFailed for any other fault of a task, for a worker or node that
         was lost twice over the same task and for a cluster that starts none, and UsageError for a node that does not

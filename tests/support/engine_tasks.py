@@ -61,9 +61,10 @@ def node_of(task: int) -> str:
 
 
 def wait_for(signal_file: str) -> Generator[str, None, str]:
-    """Says its node, then waits until the file is there."""
+    """Says its node, then waits until the file is there, for a minute at most."""
     yield node_of(0)
-    while not Path(signal_file).exists():
+    deadline = time.monotonic() + 60
+    while not Path(signal_file).exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     return node_of(0)
 

@@ -22,7 +22,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from tonnage.engines.outcomes import ATTEMPTS, ONE_THREAD, Fault, Part, died_twice, outcomes, peak_bytes
-from tonnage.engines.ray_cluster import Node, ask_nodes, cpus, join_cluster, leave_cluster, working_nodes
+from tonnage.engines.ray_cluster import Node, ask_nodes, cpus, joined, working_nodes
 from tonnage.engines.site import Site, enter, lacking
 from tonnage.errors import UsageError, WorkFailed
 
@@ -131,8 +131,7 @@ class RayEngine:
     def _join(self) -> None:
         if self._joined:
             return
-        if join_cluster(self._size or None):
-            self._stack.callback(leave_cluster)
+        self._stack.enter_context(joined(self._size or None))
         self._joined = True
         self._size = self._size or max(cpus(), 1)
         if self._site is not None:
@@ -224,7 +223,9 @@ class RayEngine:
         if worker.node is None or worker.task is None:
             self._failed_starts += 1
             if self._failed_starts >= self._size + FAILED_STARTS:
-                raise _with_note(WorkFailed("workers end before they begin; look at the logs of the cluster"), fault)
+                reason = str(fault).strip().rpartition("\n")[2]
+                failed = WorkFailed(f"workers end before they begin ({reason}); look at the logs of the cluster")
+                raise _with_note(failed, fault)
             return
         self.died += 1
         if work.attempts[worker.task] >= ATTEMPTS:

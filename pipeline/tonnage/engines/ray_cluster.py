@@ -5,6 +5,7 @@ Nodes are named as a user knows them. What runs on them is in ray.py.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import socket
@@ -30,14 +31,29 @@ class Node:
     name: str
 
 
-def join_cluster(workers: int | None) -> bool:
-    """Connects this process to a cluster unless it is connected; whether it was not, and has to leave afterwards.
+@contextlib.contextmanager
+def joined(workers: int | None) -> Iterator[None]:
+    """A connection of this process to a cluster, and the cluster itself when it is started here; none of both ends
+    with the block when the process was connected before.
 
     Raises UsageError when there is no cluster at RAY_ADDRESS.
     """
     if ray.is_initialized():
-        return False
-    address = os.environ.get("RAY_ADDRESS") or "local"
+        yield
+        return
+    # Ray leaves settings of this cluster, such as its way of authentication, to whatever this process starts later.
+    before = dict(os.environ)
+    try:
+        _connect(os.environ.get("RAY_ADDRESS") or "local", workers)
+        yield
+    finally:
+        ray.shutdown()
+        for name in set(os.environ) - set(before):
+            del os.environ[name]
+        os.environ.update(before)
+
+
+def _connect(address: str, workers: int | None) -> None:
     if address == "local":
         ray.init(
             address=address,
@@ -47,19 +63,13 @@ def join_cluster(workers: int | None) -> bool:
             log_to_driver=False,
             logging_level=logging.CRITICAL,
         )
-        return True
+        return
     _check_answers(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError) as fault:
         reason = str(fault).strip().partition("\n")[0]
         raise UsageError(f"the Ray cluster at {address} cannot be joined ({reason}); {LEAVE_UNSET}") from fault
-    return True
-
-
-def leave_cluster() -> None:
-    """Ends the connection, and with it the cluster when it was started here."""
-    ray.shutdown()
 
 
 def _check_answers(address: str) -> None:

@@ -5,6 +5,7 @@ RUN ?= runs/$(basename $(notdir $(RECIPE)))
 TO ?= megatron,parquet
 OUT ?= build/export
 WORKERS ?=
+ENGINE ?=
 
 VENV := .venv
 TONNAGE := $(VENV)/bin/tonnage
@@ -37,7 +38,7 @@ data/%/fetched.json: recipes/fetch.py $(INSTALLED)
 FETCHED := $(if $(filter recipes/quickstart.yaml recipes/web-and-code.yaml,$(RECIPE)),data/$(basename $(notdir $(RECIPE)))/fetched.json)
 
 run: $(INSTALLED) $(FETCHED)
-	$(TONNAGE) run $(RECIPE) --out $(RUN) $(if $(WORKERS),--workers $(WORKERS))
+	$(TONNAGE) run $(RECIPE) --out $(RUN) $(if $(WORKERS),--workers $(WORKERS)) $(if $(ENGINE),--engine $(ENGINE))
 
 stats: $(INSTALLED)
 	$(TONNAGE) stats $(RUN)

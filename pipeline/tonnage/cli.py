@@ -52,6 +52,13 @@ def run(
     recipe: RecipeArgument,
     out: OutOption = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes; one a core if not given.")] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where workers run: local, or ray for the Ray cluster at RAY_ADDRESS (if unset, Ray on this machine).",
+        ),
+    ] = "local",
     until: Annotated[
         str, typer.Option(metavar="STAGE", help="Stop after documents, columns, selection, tokens, mixture or export.")
     ] = "export",
@@ -62,11 +69,11 @@ def run(
     from tonnage.inspect.tables import console_for, print_table
     from tonnage.plan import make_plan
     from tonnage.run import check_damage
-    from tonnage.run.local import run_locally
+    from tonnage.run.on_engine import run_on_engine
 
     loaded = load_recipe(recipe, set_ or [])
     root = run_folder(loaded.name, out)
-    record = run_locally(make_plan(loaded), root, workers or os.cpu_count() or 1, until)
+    record = run_on_engine(make_plan(loaded), root, engine, workers, until)
     console = console_for(sys.stdout)
     for table in run_report(root, record):
         print_table(console, table)

@@ -2,7 +2,7 @@
 
 Each worker has a pipe of its own; the parent waits for pipes and for the end of processes at the same time. A task
 whose worker is killed is given once to a fresh worker, then the run fails naming it. Workers ignore Ctrl-C and end when
-their parent does. What a task does is the caller's.
+their parent does. What a worker makes of one task is in outcomes.py; what a task does is the caller's.
 """
 
 from __future__ import annotations
@@ -10,31 +10,18 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import pickle
-import resource
 import signal
 import threading
 import time
-import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
-from tonnage.errors import TonnageError, WorkFailed
+from tonnage.engines.outcomes import ATTEMPTS, ONE_THREAD, Fault, Part, died_twice, outcomes, peak_bytes
 
-ATTEMPTS = 2  # a task whose worker was killed is tried once more
 STOP_SECONDS = 5.0
-ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-    "RAYON_NUM_THREADS",
-    "TOKENIZERS_PARALLELISM",
-)
 
 
 @dataclass
@@ -65,6 +52,10 @@ class LocalEngine:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop(gently=kind is None)
+
+    def on_each_node(self, function: Callable[[], None]) -> None:
+        """Calls `function` on every machine that works: this one."""
+        function()
 
     def map(
         self,
@@ -112,7 +103,7 @@ class LocalEngine:
                     if message is None:
                         continue
                     index, outcome = message
-                    if not isinstance(outcome, _Part):
+                    if not isinstance(outcome, Part):
                         done += 1
                         yield index, outcome
                     elif on_part is not None:
@@ -160,9 +151,9 @@ class LocalEngine:
             return None
         index, peak, outcome = message
         self.peak_worker_bytes = max(self.peak_worker_bytes, peak)
-        if isinstance(outcome, _Fault):
+        if isinstance(outcome, Fault):
             raise outcome.as_exception(label(tasks[index]))
-        if not isinstance(outcome, _Part):
+        if not isinstance(outcome, Part):
             worker.task = None
         return index, outcome
 
@@ -182,16 +173,12 @@ class LocalEngine:
             return
         self.died += 1
         if attempts[index] >= ATTEMPTS:
-            raise WorkFailed(
-                f"a worker died twice at {label(tasks[index])} ({_ending(worker.process.exitcode)}); if "
-                f"memory ran out, use fewer workers or smaller task_bytes, then give the same command again"
-            )
+            raise died_twice(label(tasks[index]), _ending(worker.process.exitcode))
         waiting.append(index)
 
     def _start(self) -> _Worker:
         before = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        os.environ.update(ONE_THREAD)
         try:
             ours, theirs = self._context.Pipe()
             process = self._context.Process(target=_serve, args=(theirs, os.getpid()), daemon=True)
@@ -226,29 +213,6 @@ def _ending(code: int | None) -> str:
     return f"exit code {code}"
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What a task says of itself while it works."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class _Fault:
-    """What a task raised, as a worker sends it: the error itself when it is one of ours."""
-
-    error: TonnageError | None
-    summary: str
-    trace: str
-
-    def as_exception(self, label: str) -> TonnageError:
-        if self.error is not None:
-            return self.error
-        failed = WorkFailed(f"{label} failed ({self.summary}); run with --debug for where, and please report it")
-        failed.add_note(self.trace)
-        return failed
-
-
 def _serve(pipe: Connection, parent: int) -> None:
     """A worker's life: one task after another until the parent closes the pipe or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -262,8 +226,8 @@ def _serve(pipe: Connection, parent: int) -> None:
         except (EOFError, OSError):
             return
         try:
-            for outcome in _outcomes(function, task):
-                pipe.send((index, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, outcome))
+            for outcome in outcomes(function, task):
+                pipe.send((index, peak_bytes(), outcome))
         except (BrokenPipeError, ConnectionResetError):
             return
 
@@ -273,26 +237,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
-
-
-def _outcomes(function: Callable[[Any], Any], task: Any) -> Iterator[Any]:
-    """The parts of a generator, then the result or the fault."""
-    try:
-        result = function(task)
-        if isinstance(result, Generator):
-            result = yield from _parts(result)
-        pickle.dumps(result)
-    except TonnageError as fault:
-        result = _Fault(fault, str(fault), traceback.format_exc())
-    except Exception as fault:
-        result = _Fault(None, f"{type(fault).__name__}: {fault}", traceback.format_exc())
-    yield result
-
-
-def _parts(work: Generator[Any, None, Any]) -> Generator[Any, None, Any]:
-    while True:
-        try:
-            part = next(work)
-        except StopIteration as end:
-            return end.value
-        yield _Part(part)

@@ -5,6 +5,7 @@ says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +25,15 @@ class Engine(Protocol):
         label: Callable[[Any], str],
         on_part: Callable[[int, Any], None] | None = None,
     ) -> Iterator[tuple[int, Any]]: ...
+
+
+class RunEngine(Engine, AbstractContextManager["RunEngine"], Protocol):
+    """An engine as it is held for a whole run: what it prepares on each node, and what it says of its workers."""
+
+    peak_worker_bytes: int
+    died: int
+
+    def on_each_node(self, function: Callable[[], None]) -> None: ...
 
 
 @dataclass(frozen=True)
